@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import obstore
 from rich import box, console, table
 
-from boathouse_cli import changing, explain, gateway, kinds, model, picture, tables, watching
+from boathouse_cli import changing, explain, gateway, kinds, model, picture, reading, tables
 from boathouse_cli import errors as cli_errors
 from boathouse_e2e import catalogue, corpus, errors, images, install, paths, providers, storage, tools
 from boathouse_e2e.spec import Cluster, ClusterSpec
@@ -327,7 +327,7 @@ def _count(cluster: Cluster, screen: console.Console) -> list[model.Job]:
 
 
 def _follow(cluster: Cluster, count: WordCount, screen: console.Console) -> model.Job:
-    job = watching.follow(_gateway(cluster), count.kind, count.name, screen, timeout_s=JOB_TIMEOUT_S)
+    job = reading.follow(_gateway(cluster), count.kind, count.name, screen, timeout_s=JOB_TIMEOUT_S)
     answer = explain.explain_job(job, [], None, now_s=time.time())
     screen.print(f"  {answer.headline}", highlight=False, soft_wrap=True)
     if job.phase != "Succeeded":

@@ -13,9 +13,8 @@ from typing_extensions import override
 
 from boathouse_e2e.hadoop_model import SLOT_MB, Hdfs, Yarn, stores
 from boathouse_task.agent.agent import Agent
+from boathouse_task.agent.daemons import DataNode, NameNode, NodeManager, ResourceManager
 from boathouse_task.agent.host_files import HostFiles
-from boathouse_task.agent.name_node import DataNode, NameNode
-from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
 from boathouse_task.cluster_contract import (
     HDFS_EXCLUDE,
     YARN_EXCLUDE,

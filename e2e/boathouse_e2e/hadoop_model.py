@@ -34,6 +34,7 @@ class Hdfs:
     Attributes:
         disks: The blocks on each host's disk.
         excluded: Hosts that are decommissioned.
+        copied: How many replicas were made of blocks that lacked them.
     """
 
     replication: int = 2
@@ -42,6 +43,7 @@ class Hdfs:
     disks: dict[str, set[int]] = dataclasses.field(default_factory=dict)
     excluded: frozenset[str] = frozenset()
     blocks: int = 0
+    copied: int = 0
 
     def serving(self, live: set[str]) -> set[str]:
         """Return the hosts that take blocks."""
@@ -73,6 +75,7 @@ class Hdfs:
             free = sorted(self.serving(live) - self.replicas(block, live))
             if self.replicas(block, live) and free:
                 self.disks.setdefault(free[0], set()).add(block)
+                self.copied += 1
 
     def left(self, host: str, live: set[str]) -> int:
         """Return how many blocks of a host lack replicas."""

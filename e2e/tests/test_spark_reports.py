@@ -32,7 +32,7 @@ def changed_in_the_driver(apps: Applications, name: str) -> set[str]:
     """Those of them that Spark's UI, reached by `boathouse ui`, shows otherwise."""
     properties = given(apps, name)
     with command_line.user_interface(apps.place, f"sparkapp/{name}") as address:
-        path = f"{address}api/v1/applications/{properties['spark.app.id']}/{rest.ENVIRONMENT_PATH}"
+        path = f"{address}api/v1/applications/{properties['spark.app.id']}/environment"
         with urllib.request.urlopen(path, timeout=30) as answer:  # noqa: S310 - our own address
             changed = rest.overridden(answer.read(), properties)
     assert changed is not None

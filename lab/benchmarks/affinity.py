@@ -1,6 +1,6 @@
 """CPU of a placement with constraints on other pods, as a ratio to that without, in one process.
 
-    python lab/benchmarks/affinity.py [--quick] [--nodes 1000] [--pods 10000]
+    python -m benchmarks.affinity [--quick] [--nodes 1000] [--pods 10000]
 
 Each case fills a cluster with pods and then lets pods end one by one, each end followed by a cycle. `fill` is the first
 cycle, `ends` the cycles after. Cases take turns; figures are CPU time of this process, medians of the rounds.
@@ -25,8 +25,7 @@ import statistics
 import time
 from typing import TYPE_CHECKING
 
-from core import QUEUE
-
+from benchmarks.core import QUEUE
 from boathouse_policies import framework, model, profiles
 
 if TYPE_CHECKING:
@@ -109,7 +108,8 @@ class World:
             self._queue_shapes(with_selectors=case == "queued")
 
     def _show(self, case: str, i: int, nodes: int) -> None:
-        namespace, labels, anti = "a", LABELS[i % len(LABELS)], ()
+        namespace, labels = "a", LABELS[i % len(LABELS)]
+        anti: tuple[model.PodTerm, ...] = ()
         if case == "others" and i % 5 == 0:
             labels = {"app": f"hermit-{i % 100}"}
             anti = (term("host", label("app", labels["app"])),)

@@ -1,7 +1,7 @@
 """Pods bound per second: Boathouse's scheduler against kube-scheduler, on one API server and 200 fake nodes.
 
-    python lab/benchmarks/bind.py [--pods 2000] [--pairs 5] [--nodes 200] [--only boathouse]
-    python lab/benchmarks/bind.py --pods 10000 --nodes 1000 --apart 2000
+    python -m benchmarks.bind [--pods 2000] [--pairs 5] [--nodes 200] [--only boathouse]
+    python -m benchmarks.bind --pods 10000 --nodes 1000 --apart 2000
 
 Both schedulers run as processes of their own all the time and write a Scheduled event for each pod. In each round both
 are stopped (SIGSTOP), the pods are created, and one of them goes on; the time from then until the last pod has its node
@@ -25,8 +25,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import support
-
+from benchmarks import support
 from boathouse_e2e.local.provider import LocalProvider
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """CPU time for a bound pod: this checkout's scheduler against another checkout's, in alternating rounds.
 
-    python lab/benchmarks/bind_checkouts.py BASE_DIRECTORY [--pods 2000] [--pairs 5] [--nodes 100]
+    python -m benchmarks.bind_checkouts BASE_DIRECTORY [--pods 2000] [--pairs 5] [--nodes 100]
 
 BASE_DIRECTORY is another checkout of this repository, with its own `.venv`. All rounds are on one API server. In each,
 a new process of one checkout becomes leader, binds 200 pods that do not count, and then the pods, which are created
@@ -19,8 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import support
-
+from benchmarks import support
 from boathouse.cluster import catalogue, errors
 
 if TYPE_CHECKING:

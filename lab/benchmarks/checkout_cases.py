@@ -1,6 +1,6 @@
 """Run one case of `compare_checkouts.py` in this process.
 
-    python lab/benchmarks/checkout_cases.py CASE
+    python -m benchmarks.checkout_cases CASE
 
 The packages are those of the Python that runs this file. Prints a JSON object: CPU seconds and peak memory by figure,
 a digest of the decisions, and where the packages are.
@@ -16,11 +16,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import cycle
-import ila
 import numpy as np
 
 import boathouse_policies
+from benchmarks import cycle, ila
 from boathouse_lab import table2
 from boathouse_policies import profiles
 from boathouse_sim import simulation

@@ -1,6 +1,6 @@
 """CPU time and memory of this checkout's scheduling core against another checkout's, in alternating pairs.
 
-    python lab/benchmarks/compare_checkouts.py BASE_DIRECTORY [--pairs 7] [--only PATTERN ...]
+    python -m benchmarks.compare_checkouts BASE_DIRECTORY [--pairs 7] [--only PATTERN ...]
 
 BASE_DIRECTORY is another checkout of this repository, with its own `.venv`, as `git worktree add` and `make setup` give
 it. Each case runs in a process of its own, with the Python and the packages of one checkout, first of the base, then of
@@ -31,7 +31,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from checkout_cases import CASES, INFORMATION
+from benchmarks.checkout_cases import CASES, INFORMATION
 
 HERE = Path(__file__).resolve().parent
 MEMORY = "peak MiB"
@@ -56,7 +56,7 @@ class Checkout:
     def run(self, case: str) -> dict[str, Any]:
         """Run a case with the product's packages of this checkout, and the laboratory of the one that compares."""
         done = subprocess.run(
-            [self.python, HERE / "checkout_cases.py", case],
+            [self.python, "-m", "benchmarks.checkout_cases", case],
             env={**os.environ, "PYTHONPATH": str(HERE.parent), "PYTHONHASHSEED": "0"},  # workloads are this checkout's
             stdout=subprocess.PIPE,
             text=True,
@@ -95,7 +95,7 @@ def report(
         print(line(case, figure, f"{statistics.median(more):+.1f}", *spread(more, "+.1f"), *_in(medians, ".1f"), ""))
         return None
     ratios = sorted(b / a for a, b in zip(before, after, strict=True))
-    median = statistics.median(ratios)
+    median: float = statistics.median(ratios)
     decisions = "same" if same else "DIFFER"
     print(line(case, figure, f"{median:.3f}", *spread(ratios, ".3f"), *_in(medians, ".3f"), decisions), flush=True)
     return median

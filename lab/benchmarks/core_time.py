@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from boathouse.scheduling.pods.requests import cpu_milli
 
 if TYPE_CHECKING:
-    import fake_programs
+    from benchmarks import fake_programs
 
 SAMPLE_S = 0.5
 STAGES = ("placed", "running", "requested", "registered", "done")
@@ -30,7 +30,7 @@ class CoreTime:
 
     def __init__(self, programs: fake_programs.Programs, cores: float, *, has_reservations: bool) -> None:
         self._programs, self._cores, self._has_reservations = programs, cores, has_reservations
-        self._used: collections.Counter[str] = collections.Counter()
+        self._used: dict[str, float] = collections.defaultdict(float)
         self._seconds = 0.0
 
     async def run(self) -> None:
@@ -44,8 +44,8 @@ class CoreTime:
             self._seconds += now_s - last_s
             last_s = now_s
 
-    def _sample(self) -> collections.Counter[str]:
-        found: collections.Counter[str] = collections.Counter()
+    def _sample(self) -> dict[str, float]:
+        found: dict[str, float] = collections.defaultdict(float)
         for pod in self._programs.pods.values():
             if pod.spec.node_name:
                 found[self._programs.activity(pod)] += _cores(pod)
@@ -57,7 +57,9 @@ class CoreTime:
     def lines(self) -> list[str]:
         """Return the shares of the cores' time, and the median seconds of each stage of a driver."""
         whole = self._cores * self._seconds or 1.0
-        shares = (f"{what} {100 * used / whole:.0f} %" for what, used in self._used.most_common())
+        shares = (
+            f"{what} {100 * used / whole:.0f} %" for what, used in sorted(self._used.items(), key=lambda item: -item[1])
+        )
         stages = (
             f"{before} to {after} {self._median_s(before, after):.1f} s" for before, after in itertools.pairwise(STAGES)
         )

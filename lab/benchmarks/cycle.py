@@ -1,7 +1,7 @@
 """Placements per CPU-second of the scheduling cycle, against a plain nested-loop scheduler in the same run.
 
-    python lab/benchmarks/cycle.py [--quick] [--namespaces N]
-    python lab/benchmarks/cycle.py boathouse yarn-me [--quick] [--namespaces N]
+    python -m benchmarks.cycle [--quick] [--namespaces N]
+    python -m benchmarks.cycle boathouse yarn-me [--quick] [--namespaces N]
 
 Both are given the same jobs (fair order, least-loaded placement) on the same empty nodes. The reference is what one
 would write first: for each task the job with the least dominant share, then every node in a loop; it is stopped early
@@ -24,8 +24,7 @@ import statistics
 import time
 from typing import TYPE_CHECKING
 
-from core import QUEUE, Core
-
+from benchmarks.core import QUEUE, Core
 from boathouse_policies import model, profiles
 from boathouse_policies.yarn_me import penalty
 
@@ -195,11 +194,11 @@ def compare(names: Sequence[str], rounds: int, namespaces: int) -> None:
                     found.append(one.cycle())
         fill_us = [1e6 * seconds / placed for placed, seconds in filled]
         ends_us = [1e6 * sum(s for _, s in found) / max(1, sum(n for n, _ in found)) for found in ends]
-        for i, one in enumerate(("fair", name)):
+        for i, profile in enumerate(("fair", name)):
             ends_ms = 1e3 * statistics.median(seconds for _, seconds in ends[i])
             ratios = (f"{fill_us[i] / fill_us[0]:.2f}x", f"{ends_us[i] / ends_us[0]:.2f}x")
             figures = (f"{filled[i][1]:.2f}", f"{fill_us[i]:.0f}", f"{ends_ms:.1f}", f"{ends_us[i]:.0f}")
-            print(_line(one, waiting[i], *figures, *ratios), flush=True)
+            print(_line(profile, waiting[i], *figures, *ratios), flush=True)
 
 
 def nested_loops(case: Case, most: int) -> tuple[int, float]:

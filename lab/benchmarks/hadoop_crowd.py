@@ -1,6 +1,6 @@
 """What many Hadoop clusters cost the operator: 100 MRClusters with 2,000 transient nodes on fake nodes.
 
-    python lab/benchmarks/hadoop_crowd.py [--clusters 100] [--few 10] [--transient 20] [--minutes 5] [--nodes 60]
+    python -m benchmarks.hadoop_crowd [--clusters 100] [--few 10] [--transient 20] [--minutes 5] [--nodes 60]
 
 A real API server with the chart's roles and policies; the operator is a separate process with its own account; KWOK
 starts pods, and a model of Hadoop is behind the real agent of each master, which reports over TLS every 5 seconds. All
@@ -23,8 +23,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import support
-
+from benchmarks import support
 from boathouse.cluster import catalogue, client, config
 from boathouse.resources import names
 from boathouse.services.mrcluster.model import MRCLUSTERS

@@ -7,8 +7,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from map_cases import MIB, VARIABLES, Case, Measured, measure
-
+from benchmarks.map_cases import MIB, VARIABLES, Case, Measured, measure
 from boathouse_e2e import hadoop_jars
 from boathouse_task.environment import Environment
 

@@ -1,6 +1,6 @@
 """CPU time of simulations under heartbeats, against a plain simulator with the same decisions in the same run.
 
-    python lab/benchmarks/heartbeats.py [--sizes 20 100] [--workload FILE ...] [--profile NAME ...] [--pairs 3]
+    python -m benchmarks.heartbeats [--sizes 20 100] [--workload FILE ...] [--profile NAME ...] [--pairs 3]
 
 The workloads are n jobs on n nodes drawn from Table 2 of the YARN-ME paper (uniform, the middle of the ranges), and
 files of the format `neutral-cluster-workload/1`; heartbeats come each second. The baseline (`plain_heartbeats.py`)
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from plain_heartbeats import PROFILES, PlainHeartbeats
 
+from benchmarks.plain_heartbeats import PROFILES, PlainHeartbeats
 from boathouse_lab import table2
 from boathouse_sim import neutral, simulation
 

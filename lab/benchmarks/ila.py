@@ -20,8 +20,8 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
-from core import QUEUE, Core
 
+from benchmarks.core import QUEUE, Core
 from boathouse_policies import model, profiles
 from boathouse_sim import conditions, topology
 
@@ -52,13 +52,15 @@ class World:
     """A shell around a profile, with a stopwatch for what schedules."""
 
     def __init__(self, load: Load, profile: Profile) -> None:
-        machines, hosts = topology.ila_testbed(load.hosts)
+        machines, hosts = topology.virtual(
+            load.hosts, machines_per_host=6, cores=2, mem_mb=4096, host_cores=10.0, racks=2
+        )
         self.cpu_s, self.placements, self.cycles, self.now_s = 0.0, 0, 0, 0.0
         self.core = Core(
             (
                 model.Node(
                     name=model.NodeName(one.name),
-                    allocatable=model.Resources(cpu_milli=one.cores * 1000, memory_bytes=one.mem_mb * MIB),
+                    allocatable=model.Resources(cpu_milli=round(one.cores * 1000), memory_bytes=one.mem_mb * MIB),
                     server=one.server,
                     rack=one.rack,
                 )

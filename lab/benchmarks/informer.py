@@ -1,6 +1,6 @@
 """CPU time of an informer per pod event, as a ratio to json.loads of the same lines, and memory per pod.
 
-    python lab/benchmarks/informer.py [--pods 10000] [--events 50000] [--rounds 5]
+    python -m benchmarks.informer [--pods 10000] [--events 50000] [--rounds 5]
 
 A second process plays the API server: it lists the pods in pages and then streams events of about 6 KB, as real ones
 with managedFields are. Only this process's CPU is counted, sockets and HTTP included.
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from boathouse.cluster import catalogue, client, config, informer
+from boathouse.cluster import catalogue, client, config, informer, wire
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -36,7 +36,7 @@ def pod(number: int, revision: int, *, phase: str = "Running") -> dict[str, Any]
     env = [{"name": f"BOATHOUSE_VARIABLE_{n}", "value": "x" * 60} for n in range(12)]
     resources = {"requests": {"cpu": "500m", "memory": "255Mi"}, "limits": {"cpu": "1", "memory": "256Mi"}}
     mounts = [{"name": f"volume-{n}", "mountPath": f"/var/run/{n}", "readOnly": True} for n in range(5)]
-    fields = {f"f:field-{n}": {".": {}, "f:name": {}, "f:value": {}} for n in range(38)}
+    fields: dict[str, Any] = {f"f:field-{n}": {".": {}, "f:name": {}, "f:value": {}} for n in range(38)}
     conditions = [
         {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": "2026-01-01T00:00:00Z"}
         for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready", "PodReadyToStartContainers")
@@ -161,7 +161,9 @@ async def measure(url: str, orders: Connection, events: int, rounds: int) -> tup
             done.set()
 
     async with client.ApiClient(config.ClusterConfig(server=url)) as api:
-        pods = informer.Informer(api, catalogue.PODS, on_change=on_change, fields=catalogue.PODS_THAT_HOLD_RESOURCES)
+        pods: informer.Informer[wire.PodView] = informer.Informer(
+            api, catalogue.PODS, on_change=on_change, fields=catalogue.PODS_THAT_HOLD_RESOURCES
+        )
         began_s = time.process_time()
         running = asyncio.create_task(pods.run())
         await pods.synced.wait()

@@ -1,6 +1,6 @@
 """CPU time of reading a node's /metrics/resource: an answer of 110 pods over TLS, from request to published usage.
 
-    python lab/benchmarks/kubelet_metrics.py [--nodes 250] [--reads 20] [--pods 110]
+    python -m benchmarks.kubelet_metrics [--nodes 250] [--reads 20] [--pods 110]
 
 Kubelets are ports of another process. The operator keeps about 600 connections; reads of other nodes need a TLS
 handshake each. Prints milliseconds of this process's CPU time per read.
@@ -15,12 +15,13 @@ import multiprocessing
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from support import options, say
+from typing_extensions import override
 
+from benchmarks.support import options, say
 from boathouse.cluster import store, wire
-from boathouse.services.instruments import counters, kubelet_client, missing, poller
+from boathouse.services.instruments import counters, kubelet_client, poller
 from boathouse.services.progress import certificates
 
 if TYPE_CHECKING:
@@ -91,13 +92,18 @@ async def _serve(ready: Connection, nodes: int, body: bytes) -> None:
     await asyncio.Event().wait()
 
 
-class Token:
+class Token(kubelet_client.MetricsToken):
     """A token as long as those of an API server."""
 
+    def __init__(self) -> None:
+        pass
+
+    @override
     async def current(self) -> str:
         """Return the token."""
         return "t" * 900
 
+    @override
     def reject(self) -> None:
         """Renew nothing."""
         raise AssertionError("the server accepts every token")
@@ -115,14 +121,15 @@ def node(name: str, port: int) -> store.Added[wire.NodeView]:
 
 async def measure(ports: list[int], reads: int, ca_file: Path) -> tuple[float, int]:
     """Read each node so many times; returns CPU seconds per read, and the usages that were published."""
-    clock, published = [0.0], []
+    clock = [0.0]
+    published: list[tuple[str, Any]] = []
     kubelets = kubelet_client.KubeletClient(ca_file)
     subject = poller.Poller(
         kubelets,
         Token(),
         counters.Rates(cpu_of_pods=False),
         lambda name, usage: published.append((name, usage)),
-        missing.Signals(),
+        poller.Signals(),
         interval_s=5.0,
         port=0,
         cadvisor=False,
@@ -136,7 +143,8 @@ async def measure(ports: list[int], reads: int, ca_file: Path) -> tuple[float, i
     began_s = 0.0
     for number, seconds in enumerate(rounds):
         if number == 1:  # the first reads connect
-            began_s, _ = time.process_time(), published.clear()
+            began_s = time.process_time()
+            published.clear()
         due_s = clock[0] + max(5.5, 1.1 * seconds)
         while clock[0] < due_s:
             clock[0] += 0.5

@@ -1,6 +1,6 @@
 """Workloads of the board on real pods: jobs of the FB-2009 mix and Spark applications on modelled nodes.
 
-    python lab/benchmarks/live_mix.py [--row mix-0.9] [--seeds 1,2,3] [--minutes 3] [--limit 6]
+    python -m benchmarks.live_mix [--row mix-0.9] [--seeds 1,2,3] [--minutes 3] [--limit 6]
                                   [--rounds boathouse,fair,kube-scheduler]
                                   [--without suspend,ikayak,ila,fspy,yarn-me]
 
@@ -33,19 +33,13 @@ import statistics
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import load
-import mix_tasks
-import mix_workload
-import modelled_nodes
-import partial_operator
-import spark_mix
-import support
-
+from benchmarks import load, mix_tasks, mix_workload, modelled_nodes, partial_operator, spark_mix, support
 from boathouse.cluster import catalogue, client, config, informer, store, wire
-from boathouse.services.instruments import tokens
+from boathouse.services.instruments import kubelet_client
 from boathouse.services.mrjob.model import HOUSEKEEPING
 from boathouse_e2e import kwok
 from boathouse_lab.board import draws, mix, rows
@@ -238,7 +232,7 @@ class Comparison:
         system, folder = f"round-{self._rounds}", self._folder / f"{self._rounds}-{seed}-{name.replace(' ', '-')}"
         folder.mkdir()
         await self._create(catalogue.NAMESPACES.untyped(), {"metadata": {"name": system}})
-        await self._create(spark_mix.ACCOUNTS, {"metadata": {"name": tokens.ACCOUNT}}, system)
+        await self._create(spark_mix.ACCOUNTS, {"metadata": {"name": kubelet_client.ACCOUNT}}, system)
         program = ("-m", "boathouse")
         if part in partial_operator.PARTS:
             program = (partial_operator.__file__, part)
@@ -261,7 +255,7 @@ class Comparison:
         return found
 
     def _settings(self, system: str, profile: str, part: str) -> dict[str, Any]:
-        kubelets = {"enabled": True, "intervalSeconds": 5, "cadvisor": True}
+        kubelets: dict[str, Any] = {"enabled": True, "intervalSeconds": 5, "cadvisor": True}
         kubelets["caFile"] = str(self._folder / "kubelets.crt")
         return {
             "namespace": system,
@@ -322,12 +316,16 @@ class Comparison:
 
     async def _kube_scheduler(self, seed: int, mix: mix_workload.Mix) -> Round:
         """Let kube-scheduler bind the same pods."""
-        submissions, jobs = Submissions(mix), []
+        submissions = Submissions(mix)
+        jobs: list[asyncio.Task[None]] = []
         async with self._programs(mix, seed, None) as (programs, running):
 
             async def submit(submission: mix_workload.Job | mix_workload.Arrival) -> None:
-                course = self._plain_job if isinstance(submission, mix_workload.Job) else self._plain_application
-                jobs.append(asyncio.create_task(course(submission, programs, submissions)))
+                if isinstance(submission, mix_workload.Job):
+                    course = self._plain_job(submission, programs, submissions)
+                else:
+                    course = self._plain_application(submission, programs, submissions)
+                jobs.append(asyncio.create_task(course))
 
             await self._finish(submissions, submit, running)
             for job in jobs:
@@ -349,7 +347,7 @@ class Comparison:
         for kind, count, size in (*stages, ("commit", 1, around)):
             created = [f"{job.name}-{kind}-{index}" for index in range(count)]
             pods = [spark_mix.plain_pod(name, NAMESPACE, **size) for name in created]
-            await spark_mix.all_of([lambda pod=pod: self._api.create_pod(NAMESPACE, pod) for pod in pods])
+            await spark_mix.all_of([partial(self._api.create_pod, NAMESPACE, pod) for pod in pods])
             for name in created:
                 await programs.ends[name].wait()
         submissions.ended(job.name)
@@ -383,7 +381,7 @@ def _size(cpu_milli: int, memory_mib: int) -> dict[str, str]:
 
 
 def _of(container: work.Container) -> dict[str, str]:
-    return _size(1000 * container.cores, container.mem_mb)
+    return _size(round(1000 * container.cores), container.mem_mb)
 
 
 def say_errors(log: Path) -> None:

@@ -1,7 +1,7 @@
 """The whole operator under load: 10,000 pods on 1,000 fake nodes, against kube-scheduler on the same API server.
 
-    python lab/benchmarks/load.py [--pods 10000] [--pairs 1] [--nodes 1000]
-    python lab/benchmarks/load.py --profiles fair,boathouse [--pods 10000] [--pairs 1] [--nodes 1000]
+    python -m benchmarks.load [--pods 10000] [--pairs 1] [--nodes 1000]
+    python -m benchmarks.load --profiles fair,boathouse [--pods 10000] [--pairs 1] [--nodes 1000]
 
 Binding: as in bind.py, both schedulers are stopped (SIGSTOP) while the pods are created, and one of them goes on; the
 time until the last pod has its node counts. Here Boathouse is the operator itself (`python -m boathouse`, outside the
@@ -35,11 +35,9 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import kubelet_metrics
-import support
-
+from benchmarks import kubelet_metrics, support
 from boathouse.cluster import catalogue
-from boathouse.services.instruments import tokens
+from boathouse.services.instruments import kubelet_client
 from boathouse_e2e.local.provider import LocalProvider
 
 if TYPE_CHECKING:
@@ -241,7 +239,8 @@ async def compare(load: Load, profiles: list[str], pairs: int, signals: dict[str
     for name in profiles * RESTARTS:
         support.say(f"==> restart with {name}")
         restarts_s[name].append(await load.restart_s(profile=name, signals=signals))
-    passed, first = {}, profiles[0]
+    passed: dict[str, bool] = {}
+    first = profiles[0]
     for name in profiles[1:]:
         cpu = statistics.median(ours.cpu_ms / base.cpu_ms for ours, base in zip(costs[name], costs[first], strict=True))
         restart = statistics.median(restarts_s[name]) / statistics.median(restarts_s[first])
@@ -259,7 +258,7 @@ async def compare(load: Load, profiles: list[str], pairs: int, signals: dict[str
 @contextlib.asynccontextmanager
 async def readable_nodes(cluster: Any, pods: support.Bulk, folder: Path) -> AsyncIterator[dict[str, Any]]:
     """Let all nodes report the address of one server that answers as a kubelet; give the setting that reads it."""
-    cluster.run("create", "serviceaccount", tokens.ACCOUNT, "-n", SYSTEM)
+    cluster.run("create", "serviceaccount", kubelet_client.ACCOUNT, "-n", SYSTEM)
     address = {"addresses": [{"type": "InternalIP", "address": kubelet_metrics.ADDRESS}]}
     for node in (await pods.api.list(catalogue.NODES)).items:
         await pods.api.patch_status(catalogue.NODES, node.metadata.name, address)

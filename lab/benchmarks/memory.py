@@ -1,6 +1,6 @@
 """Memory and CPU time of the operator in a cluster with many pods.
 
-    python lab/benchmarks/memory.py [--pods 10000] [--nodes 200]
+    python -m benchmarks.memory [--pods 10000] [--nodes 200]
 
 The whole operator (`python -m boathouse`) runs outside the cluster with an administrator's credentials. The pods run on
 fake nodes before it starts. Printed are its resident memory without and with them, the time from its start until it
@@ -20,7 +20,7 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import support
+from benchmarks import support
 
 if TYPE_CHECKING:
     import argparse

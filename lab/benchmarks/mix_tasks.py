@@ -13,15 +13,15 @@ import dataclasses
 import http
 import ssl
 import time
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import fake_programs
-import mix_workload
-import modelled_nodes
 import msgspec
+from typing_extensions import override
 
+from benchmarks import fake_programs, mix_workload, modelled_nodes
 from boathouse.cluster import errors, store
 from boathouse.resources import quantity
 from boathouse.services.mrjob import splits
@@ -34,7 +34,7 @@ from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Coroutine
 
     from boathouse.cluster import client
 
@@ -181,6 +181,7 @@ class Programs(fake_programs.Programs):
         self.paused = PausedTasks(time.monotonic)
         self.ends: dict[str, asyncio.Event] = collections.defaultdict(asyncio.Event)
 
+    @override
     async def run(self) -> None:
         """Follow the pods until cancelled."""
         async with asyncio.TaskGroup() as group:
@@ -189,6 +190,7 @@ class Programs(fake_programs.Programs):
 
     # Pods
 
+    @override
     def _changed(self, change: store.Change[fake_programs.Pod]) -> None:
         super()._changed(change)
         pod = change.old if isinstance(change, store.Deleted) else change.new
@@ -228,14 +230,16 @@ class Programs(fake_programs.Programs):
                 if activity is not None and live.order.task_type is TaskType.REDUCE:
                     is_paused = self.paused.is_paused(live.pod)
                     if is_paused is not activity.paused:
-                        self._nodes.change(live.running, lambda one, value=is_paused: setattr(one, "paused", value))
+                        self._nodes.change(live.running, partial(_pause, is_paused=is_paused))
 
+    @override
     async def _end(self, pod: fake_programs.Pod, message: str = "") -> None:
         await super()._end(pod, message)
         self.ends[pod.metadata.name].set()
 
     # Executors
 
+    @override
     def worked_s(self, executors: list[fake_programs.Pod]) -> float:
         """Return the executor-seconds that running executors have worked since the last tick."""
         return sum(map(self._worked_s, executors))
@@ -319,11 +323,11 @@ class Programs(fake_programs.Programs):
             luck=sizes.variation(self._seed, name, order.attempt, JITTER, (0.0, 0.0)),
         )
 
-    def _beside(self, live: Live) -> list[Awaitable[None]]:
+    def _beside(self, live: Live) -> list[Coroutine[Any, Any, None]]:
         """Return the coroutines that report and poll while a task works."""
         if self._endpoint is None or live.order.task_type not in {TaskType.MAP, TaskType.REDUCE}:
             return []
-        found: list[Awaitable[None]] = [self._report_for_ever(live)]
+        found: list[Coroutine[Any, Any, None]] = [self._report_for_ever(live)]
         if live.order.task_type is TaskType.REDUCE:
             path, endpoint = self._path(live), self._endpoint
 
@@ -509,3 +513,7 @@ def _probe_counters(job: mix_workload.Job) -> dict[str, int]:
 
 def _epoch_ms() -> int:
     return round(time.time() * 1000)
+
+
+def _pause(activity: Activity, *, is_paused: bool) -> None:
+    activity.paused = is_paused

@@ -6,9 +6,7 @@ import dataclasses
 import statistics
 from typing import TYPE_CHECKING, Any
 
-import fake_programs
-import spark_mix
-
+from benchmarks import fake_programs, spark_mix
 from boathouse_lab.board import mix as drawn
 
 if TYPE_CHECKING:

@@ -66,8 +66,8 @@ class Nodes:
         self._rates = SharedRates(self._clock, hosts, conditions.Saturation())
         self._began_s = time.monotonic()
         self._pods: set[Running] = set()
-        self._cpu_s: collections.Counter[str] = collections.Counter()
-        self._disk_bytes: collections.Counter[str] = collections.Counter()
+        self._cpu_s: dict[str, float] = collections.defaultdict(float)
+        self._disk_bytes: dict[str, float] = collections.defaultdict(float)
         self.names = tuple(names)
 
     async def run(self) -> None:
@@ -129,7 +129,12 @@ class Nodes:
         """Change the rate of what a pod does, or open its gate."""
         activity = pod.activity
         if activity is not None and activity.slot >= 0:
-            self._change(lambda: (self._rates.update(activity), how(activity), self._rates.update(activity)))
+            self._change(lambda: self._at_rates(activity, how))
+
+    def _at_rates(self, activity: Activity, how: Callable[[Activity], None]) -> None:
+        self._rates.update(activity)
+        how(activity)
+        self._rates.update(activity)
 
     def left_ms(self, activity: Activity) -> float:
         """Work that is left."""

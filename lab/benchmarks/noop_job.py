@@ -1,6 +1,6 @@
 """Overhead of Boathouse: CPU time, memory and durations for a job of thousands of empty tasks on fake nodes.
 
-    python lab/benchmarks/noop_job.py [--maps 5000] [--reduces 100] [--nodes 40] [--picture noop-job.svg]
+    python -m benchmarks.noop_job [--maps 5000] [--reduces 100] [--nodes 40] [--picture noop-job.svg]
 
 A real API server with the chart's roles and policies; the operator is a separate process with its own account; KWOK
 starts pods, and the fault tests' model of kubelets ends them as soon as they run. All figures but the operator's CPU
@@ -22,10 +22,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import noop_audit
-import noop_picture
-import support
-
+from benchmarks import noop_audit, noop_picture, support
 from boathouse.cluster import catalogue, client, config
 from boathouse.services.mrjob.model import MRJOBS
 from boathouse_e2e import kubelets, lab

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import noop_audit
+    from benchmarks import noop_audit
 
 COLOURS = ("#c9c9c9", "#4477aa", "#66ccee", "#228833", "#ee6677")
 POINTS = 400

@@ -1,6 +1,6 @@
 """The operator with the profile `boathouse` and without one of its policies, for `live_mix.py`.
 
-    python lab/benchmarks/partial_operator.py PART [arguments of `python -m boathouse`]
+    python -m benchmarks.partial_operator PART [arguments of `python -m boathouse`]
 
 PART is one of `POLICIES` of `boathouse_lab.board.parts`.
 """

@@ -1,6 +1,6 @@
 """Tasks of a pending job placed per second, with one write per pod, against a plain Job with kube-scheduler.
 
-    python lab/benchmarks/place.py [--tasks 2000] [--pairs 5] [--nodes 200]
+    python -m benchmarks.place [--tasks 2000] [--pairs 5] [--nodes 200]
 
 Boathouse is given a job of tasks and creates each pod with its node. The plain Job's pods are created by the Job
 controller and bound by kube-scheduler, both with their client limits raised. The time from the submission until the
@@ -18,8 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import support
-
+from benchmarks import support
 from boathouse.cluster import catalogue, errors, wire
 from boathouse_e2e.local.provider import LocalProvider
 

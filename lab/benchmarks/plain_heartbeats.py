@@ -31,7 +31,7 @@ class Container:
     job: Job
     node: Node
     duration_ms: int
-    cores: int
+    cores: float
     mem_mb: int
 
 
@@ -40,7 +40,7 @@ class Node:
     """A node; it is reserved for at most one job."""
 
     phase_ms: int
-    cores: int
+    cores: float
     mem_mb: int
     awake: bool = True
     launching: int = 0
@@ -55,12 +55,12 @@ class Job:
     place: int
     arrival_ms: int
     phases: Sequence[Phase]
-    cores: int
+    cores: float
     mem_mb: int
     duration_ms: int = 0
     phase: int = -1
     pending: int = 1
-    held_cores: int = 0
+    held_cores: float = 0
     held_mb: int = 0
     held: int = 0
     ended_ms: int = 0
@@ -157,7 +157,7 @@ class PlainHeartbeats:
         if not self.waiting:
             return node.launching > 0
         was_reserved = node.reserved_for is not None
-        taken = []
+        taken: list[Container] = []
         while len(taken) < self.timing.allocs_per_node_heartbeat and (job := self.next(node)) is not None:
             taken.append(self.take(job, node))
         for container in taken:

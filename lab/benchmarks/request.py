@@ -1,6 +1,6 @@
 """CPU time of one request to the API server, against another checkout's client, in alternating pairs.
 
-    python lab/benchmarks/request.py BASE_DIRECTORY [--requests 4000] [--pairs 5]
+    python -m benchmarks.request BASE_DIRECTORY [--requests 4000] [--pairs 5]
 
 BASE_DIRECTORY is another checkout of this repository, with its own `.venv`. A process plays the API server: over TLS it
 answers each request at once with 201. In each round another process binds pods with the client of one checkout, 32 at a
@@ -19,7 +19,6 @@ import json
 import multiprocessing
 import statistics
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,7 +79,8 @@ class Checkout:
 
     def measure(self, settings: dict[str, Any], count: int) -> float:
         """Run `bind` in a separate process."""
-        command = [self.root / ".venv/bin/python", __file__, "--bind", json.dumps(settings), "--requests", str(count)]
+        command: list[str | Path] = [self.root / ".venv/bin/python", __file__, "--bind", json.dumps(settings)]
+        command += ["--requests", str(count)]
         return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
@@ -122,4 +122,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

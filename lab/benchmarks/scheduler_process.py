@@ -1,6 +1,6 @@
 """Boathouse's scheduler as a separate process, for the benchmarks: elected, with its watches, events and metrics.
 
-    python lab/benchmarks/scheduler_process.py KUBECONFIG [--tasks N --owner JSON]
+    python -m benchmarks.scheduler_process KUBECONFIG [--tasks N --owner JSON]
 
 It prints `ready` when it leads and has listed everything. On SIGUSR1 it is given a job of N tasks.
 """
@@ -17,8 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import support
-
+from benchmarks import support
 from boathouse.cluster import client, config, election
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
@@ -37,13 +36,20 @@ class Factory:
     """Makes the pods of the benchmark's job."""
 
     resource = MRJOBS
+    control = None
 
     def __init__(self, owner: dict[str, Any]) -> None:
         self._owner = owner
 
-    def build(self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
+    def build(
+        self,
+        task: model.TaskId,
+        resources: model.Resources,
+        node: model.NodeName | None,
+        expected: model.Resources | None = None,
+    ) -> dict[str, Any]:
         """Return a pod."""
-        del resources
+        del resources, expected
         manifest = support.pod(task.partition("/")[2], names.SCHEDULER_NAME, owner=self._owner)
         manifest["metadata"]["labels"] |= {names.LABEL_JOB_UID: self._owner["uid"], names.LABEL_QUEUE: "default"}
         if node is not None:

@@ -1,6 +1,6 @@
 """Simulated tasks per CPU-second, how the cost grows with the cluster, and how a plain simulator of loops compares.
 
-    python lab/benchmarks/simulate.py [--quick | --huge] [--profile NAME ...]
+    python -m benchmarks.simulate [--quick | --huge] [--profile NAME ...]
 
 n jobs on n nodes drawn from Table 2 of the YARN-ME paper (uniform, the middle of the ranges, penalty 1.5). The growth
 is the exponent of CPU time over tasks between one size and the next: 1 is linear. The baseline, `loops`, is what one
@@ -39,7 +39,7 @@ class PlainJob:
 
     arrival_ms: int
     duration_ms: int
-    cpu: int
+    cpu: float
     mem: int
     left: int
     unfinished: int

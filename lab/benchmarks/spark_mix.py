@@ -1,6 +1,6 @@
 """300 Spark applications and 100 MRJobs on fake nodes that hold about a fifth of them, and with kube-scheduler alone.
 
-    python lab/benchmarks/spark_mix.py [--applications 300] [--mrjobs 100] [--nodes 8] [--only boathouse]
+    python -m benchmarks.spark_mix [--applications 300] [--mrjobs 100] [--nodes 8] [--only boathouse]
 
 All objects exist when the scheduler begins. Boathouse is the operator itself (`python -m boathouse`, with an
 administrator's credentials); what drivers, executors and tasks do is a model (`fake_programs.py`). Then the same
@@ -24,17 +24,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import api_requests
-import core_time
-import fake_programs
-import load
 import msgspec
-import support
 
+from benchmarks import api_requests, core_time, fake_programs, load, support
 from boathouse.cluster import catalogue, client, config, errors, wire
 from boathouse.resources import names
 from boathouse.services.mrjob import splits
@@ -45,7 +42,7 @@ from boathouse_task.contract import TaskType
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
 NAMESPACES = tuple(f"team-{number}" for number in range(4))
 MAPS, REDUCES = 8, 2
@@ -158,7 +155,7 @@ def plain_pod(name: str, namespace: str, *, cpu: str, memory: str) -> dict[str, 
     }
 
 
-async def all_of(calls: list[Callable[[], Awaitable[Any]]]) -> None:
+async def all_of(calls: Sequence[Callable[[], Awaitable[Any]]]) -> None:
     """Make calls, 16 at a time; what exists already is fine."""
     waiting = iter(calls)
 
@@ -204,14 +201,16 @@ class Tasks:
         url = f"https://127.0.0.1:{self._port}/v1/jobs/{order.namespace}/{order.job_uid}/plan"
         headers = {"Authorization": f"Bearer {token}"}
         async with aiohttp.ClientSession() as session:
+            status = 0
             for _ in range(60):
                 async with session.post(
                     url, data=msgspec.json.encode(self._plan), headers=headers, ssl=self._context
                 ) as posted:
-                    if posted.status == http.HTTPStatus.OK:
-                        return
+                    status = posted.status
+                if status == http.HTTPStatus.OK:
+                    return
                 await asyncio.sleep(1)
-        raise SystemExit(f"the operator does not take the plan of {pod.metadata.name}: {posted.status}")
+        raise SystemExit(f"the operator does not take the plan of {pod.metadata.name}: {status}")
 
 
 class Mix:
@@ -226,14 +225,12 @@ class Mix:
     async def prepare(self) -> None:
         """Make namespaces and accounts."""
         for namespace in NAMESPACES:
-            await all_of(
-                [lambda n=namespace: self._api.create(catalogue.NAMESPACES.untyped(), {"metadata": {"name": n}})]
-            )
+            await all_of([partial(self._api.create, catalogue.NAMESPACES.untyped(), {"metadata": {"name": namespace}})])
             for account in ("default", "boathouse-spark"):
                 metadata = {"metadata": {"name": account}}
-                await all_of([lambda n=namespace, m=metadata: self._api.create(ACCOUNTS, m, n)])
+                await all_of([partial(self._api.create, ACCOUNTS, metadata, namespace)])
             keys = {"metadata": KEYS, "stringData": {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}}
-            await all_of([lambda n=namespace, m=keys: self._api.create(SECRETS, m, n)])
+            await all_of([partial(self._api.create, SECRETS, keys, namespace)])
 
     # Boathouse
 
@@ -243,7 +240,7 @@ class Mix:
         objects = [(APPS, one.manifest()) for one in self._apps]
         objects += [(MRJOBS, mrjob(number)) for number in range(self._mrjobs)]
         random.Random(1).shuffle(objects)  # noqa: S311 - a workload
-        await all_of([lambda r=r, m=m: self._api.create(r, m, m["metadata"]["namespace"]) for r, m in objects])
+        await all_of([partial(self._api.create, r, m, m["metadata"]["namespace"]) for r, m in objects])
         began_s = time.monotonic()
         with operator(self._folder, self._cluster.kubeconfig, given) as (ours, port):
             programs = fake_programs.Programs(self._api, NAMESPACES, Tasks(self._api, port).run)
@@ -272,7 +269,7 @@ class Mix:
         while True:
             phases: collections.Counter[str] = collections.Counter()
             for resource in (APPS, MRJOBS):
-                page = await support.reading(lambda r=resource: self._api.list(r))
+                page = await support.reading(partial(self._api.list, resource))
                 phases.update(
                     f"{r['kind']} {r.get('status', {}).get('phase', 'new')}" for r in map(_kinded(resource), page.items)
                 )
@@ -299,7 +296,7 @@ class Mix:
 
         programs = fake_programs.Programs(self._api, NAMESPACES, task)
         work: list[Callable[[], Awaitable[Any]]] = [
-            lambda one=one: self._api.create_pod(one.namespace, one.driver()) for one in self._apps
+            partial(self._api.create_pod, one.namespace, one.driver()) for one in self._apps
         ]
         jobs = [asyncio.create_task(self._plain_mrjob(number, ended, work)) for number in range(self._mrjobs)]
         await asyncio.sleep(0)
@@ -338,10 +335,10 @@ class Mix:
         def create(name: str) -> Awaitable[Any]:
             return self._api.create_pod(namespace, plain_pod(name, namespace, cpu="1", memory="512Mi"))
 
-        work += [lambda name=name: create(name) for name in maps]
+        work += [partial(create, name) for name in maps]
         for name in maps:
             await ended[name].wait()
-        await all_of([lambda name=name: create(name) for name in reduces])
+        await all_of([partial(create, name) for name in reduces])
         for name in reduces:
             await ended[name].wait()
 
@@ -355,7 +352,7 @@ class Mix:
             await asyncio.sleep(2)
 
     async def _count_pods(self) -> int:
-        pages = [await support.reading(lambda n=n: self._api.list(catalogue.PODS, n)) for n in NAMESPACES]
+        pages = [await support.reading(partial(self._api.list, catalogue.PODS, n)) for n in NAMESPACES]
         return sum(len(page.items) for page in pages)
 
 
@@ -397,6 +394,7 @@ async def main(arguments: argparse.Namespace) -> None:
     folder = Path(tempfile.mkdtemp(prefix="boathouse-bench-mix-"))
     support.say(f"==> logs in {folder}")
     theirs: collections.Counter[str] | None = None
+    theirs_s = 0.0
     with support.cluster("mix", arguments.nodes) as cluster:
         cluster.run("create", "namespace", load.SYSTEM)
         cluster.run("apply", "--server-side", "-f", str(load.CRDS))

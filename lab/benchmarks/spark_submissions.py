@@ -1,6 +1,6 @@
 """CPU time and rate of submissions: SparkApps with Boathouse against `spark-submit --deploy-mode cluster`.
 
-    python lab/benchmarks/spark_submissions.py [--applications 100] [--submissions 4] [--rounds 3]
+    python -m benchmarks.spark_submissions [--applications 100] [--submissions 4] [--rounds 3]
         [--pyspark build/pyspark]
 
 Both submit the same application to the same API server, whose fake nodes have room for all. A submission begins when
@@ -22,14 +22,13 @@ import dataclasses
 import os
 import statistics
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import load
-import spark_mix
-import spark_submit
-import support
+from typing_extensions import override
 
+from benchmarks import load, spark_mix, spark_submit, support
 from boathouse.cluster import errors
 
 if TYPE_CHECKING:
@@ -67,6 +66,7 @@ class Round:
         """Submissions per minute."""
         return 60 * self.count / self.seconds
 
+    @override
     def __str__(self) -> str:
         """Return both figures."""
         return f"{self.cpu_ms:7.0f} ms of CPU each, {self.per_minute:6.0f} submissions a minute"
@@ -96,7 +96,7 @@ class Submissions:
         """Apply SparkApps."""
         count, pid = self._arguments.applications, self._ours.process.pid
         apps = [sparkapp(f"r{number}-app-{i}") for i in range(count)]
-        calls = [lambda a=app: self._pods.api.create(spark_mix.APPS, a, support.NAMESPACE) for app in apps]
+        calls = [partial(self._pods.api.create, spark_mix.APPS, app, support.NAMESPACE) for app in apps]
         began_cpu_s = support.cpu_s(pid)
         seconds = await self._until_placed(count, lambda: spark_mix.all_of(calls))
         await asyncio.sleep(SETTLED_S)
@@ -127,7 +127,7 @@ class Submissions:
 
     async def clear(self) -> None:
         """Delete all SparkApps and pods."""
-        for app in (await self._pods.list(spark_mix.APPS)).items:
+        for app in (await self._pods.read_all(spark_mix.APPS)).items:
             with contextlib.suppress(errors.NotFound):
                 await self._pods.api.delete(spark_mix.APPS, app["metadata"]["name"], support.NAMESPACE)
         await self._pods.clear()

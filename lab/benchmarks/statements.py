@@ -1,6 +1,6 @@
 """Count the Python statements, lines and files of each part of the project, and compare them with another revision.
 
-    python lab/benchmarks/statements.py [FOLDER] [--against REVISION]
+    python -m benchmarks.statements [FOLDER] [--against REVISION]
 
 A statement is a node of the syntax tree that is an `ast.stmt`: assignments, calls, imports, `if`, `for`, `def`, `class`
 and the rest, at every depth. An `if` counts once, and each statement inside it counts too; `else`, `except` and `case`

@@ -14,14 +14,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from boathouse.cluster import catalogue, client, config, errors, retries
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.spec import ClusterSpec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
 NAMESPACE = "bench"
 AT_ONCE = 32
@@ -39,7 +39,7 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def options(description: str, **defaults: int | str) -> argparse.Namespace:
+def options(description: str, **defaults: float | str) -> argparse.Namespace:
     """Read the command line: one option of the same type for each default."""
     parser = argparse.ArgumentParser(description=description)
     for name, value in defaults.items():
@@ -133,7 +133,7 @@ class Bulk:
     def __init__(self, api: client.ApiClient) -> None:
         self.api = api
 
-    async def list(self, resource: catalogue.Resource[Any], *, fields: str = "") -> catalogue.Page[Any]:
+    async def read_all(self, resource: catalogue.Resource[Any], *, fields: str = "") -> catalogue.Page[Any]:
         """Return all objects of the namespace; a list that fails is retried."""
         return await reading(lambda: self.api.list(resource, NAMESPACE, fields=fields))
 
@@ -150,13 +150,13 @@ class Bulk:
         uid = made["metadata"]["uid"]
         return {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "controller": True}
 
-    async def create(self, manifests: list[dict[str, Any]]) -> None:
+    async def create(self, manifests: Sequence[dict[str, Any]]) -> None:
         """Create pods, many at once."""
         await _all(self.api.create_pod(NAMESPACE, manifest) for manifest in manifests)
 
     async def clear(self) -> None:
         """Delete all pods, and wait until they are gone."""
-        while (page := await self.list(catalogue.PODS)).items:
+        while (page := await self.read_all(catalogue.PODS)).items:
             await _all(self._delete(one.metadata.name) for one in page.items)
 
     async def _delete(self, name: str) -> None:
@@ -169,14 +169,14 @@ class Bulk:
 
     async def count_events(self) -> int:
         """Return how many Scheduled events there are, and delete all."""
-        page = await self.list(catalogue.EVENTS, fields="reason=Scheduled")
+        page = await self.read_all(catalogue.EVENTS, fields="reason=Scheduled")
         await _all(self.api.delete(catalogue.EVENTS, one["metadata"]["name"], NAMESPACE) for one in page.items)
         return len(page.items)
 
     async def events_settled(self) -> None:
         """Wait until there has been no further Scheduled event for `SETTLED_S`."""
         before = -1
-        while (count := len((await self.list(catalogue.EVENTS, fields="reason=Scheduled")).items)) != before:
+        while (count := len((await self.read_all(catalogue.EVENTS, fields="reason=Scheduled")).items)) != before:
             before = count
             await asyncio.sleep(SETTLED_S)
 
@@ -207,8 +207,8 @@ class Stopwatch:
 
     async def open(self) -> None:
         """Count what has a node already."""
-        page = await self._pods.list(catalogue.PODS, fields=ON_A_NODE)
-        self._seen, self._revision = len(page.items), page.resource_version
+        page = await self._pods.read_all(catalogue.PODS, fields=ON_A_NODE)
+        self._seen, self._revision = len(page.items), page.metadata.resource_version
 
     async def follow(self) -> None:
         """Watch until all have a node; a watch that fails, or that the server ends, is opened again."""
@@ -276,7 +276,10 @@ def rss_mib(pid: int, *, peak: bool = False) -> float:
     return int(line.split()[1]) / 1024
 
 
-async def reading(call: Callable[[], Awaitable[Any]]) -> Any:
+T = TypeVar("T")
+
+
+async def reading(call: Callable[[], Awaitable[T]]) -> T:
     """Call what only reads; retry as the operator's informers do, for `PATIENCE` at most."""
     return await retries.retrying(call, idempotent=True, backoff=PATIENCE)
 

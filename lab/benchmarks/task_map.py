@@ -1,6 +1,6 @@
 """A map attempt against another on the same file: CPU, elapsed time, and peak memory.
 
-    python lab/benchmarks/task_map.py [--against pipeline|hadoop] [--mib 128] [--memory-mib 512] [--pairs 3]
+    python -m benchmarks.task_map [--against pipeline|hadoop] [--mib 128] [--memory-mib 512] [--pairs 3]
 
 The attempt is the task image's entry point with a file:// store: reading, mapper, partitioning, sorting within half of
 the memory limit, writing data and index, commit.
@@ -24,8 +24,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
-from map_cases import CASES, MIB, SUM, VARIABLES, Case, Cost, Measured, measure, write_data
 
+from benchmarks.map_cases import CASES, MIB, SUM, VARIABLES, Case, Cost, Measured, measure, write_data
 from boathouse_e2e.errors import ClusterError
 from boathouse_task import contract
 from boathouse_task.contract import Split, TaskSpec, TaskType
@@ -93,7 +93,7 @@ def main() -> None:
 
 def _hadoop() -> Run:
     """Hadoop's side, fetched and compiled; says what is missing, if so."""
-    import hadoop_map
+    from benchmarks import hadoop_map
 
     try:
         return hadoop_map.prepare().attempt

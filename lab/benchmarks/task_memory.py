@@ -1,6 +1,6 @@
 """Run times and spills of map and reduce attempts by their memory limit: what YARN-ME's penalty models are fitted to.
 
-    python lab/benchmarks/task_memory.py [--mib 32] [--rounds 3] [--out FILE]
+    python -m benchmarks.task_memory [--mib 32] [--rounds 3] [--out FILE]
 
 The attempts are the task runtime with a file:// store and the command `cat`; the reduce merges the output of 16 maps.
 Each round runs all sizes one after the other, so that a change of the machine's load meets all of them. `--out` writes
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from map_cases import MIB, write_data
 
+from benchmarks.map_cases import MIB, write_data
 from boathouse.services.mrjob import results
 from boathouse_task import contract, local, runner
 from boathouse_task.contract import Split, TaskResult, TaskSpec, TaskType
@@ -111,7 +111,7 @@ def measure(folder: Path, rounds: int) -> Iterator[dict[str, Any]]:
 def write(path: Path, options: argparse.Namespace, runs: Sequence[dict[str, Any]]) -> None:
     """Write the figures, with how they were measured."""
     about = {
-        "command": f"python lab/benchmarks/task_memory.py --mib {options.mib} --rounds {options.rounds}",
+        "command": f"python -m benchmarks.task_memory --mib {options.mib} --rounds {options.rounds}",
         "cores": os.cpu_count(),
         "python": platform.python_version(),
     }

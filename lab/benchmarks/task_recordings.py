@@ -33,7 +33,7 @@ from boathouse_task import contract
 from e2e.tests import harness, spark_harness
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _WORDS = "import re,sys;print(sum(len(re.findall(rb'[a-z]+',line)) for line in sys.stdin.buffer))"
 PROGRAMS = {
@@ -183,12 +183,12 @@ class Recorder:
         self.tasks += [self._map(pod, program, is_alone=is_alone) for pod in succeeded]
         self._place.cluster.run("delete", "mrjob", name, "-n", self._place.namespace, "--wait=false")
 
-    def _ended(self, name: str) -> list[dict[str, Any]] | None:
+    def _ended(self, name: str) -> list[Mapping[str, Any]] | None:
         """Return the maps of a job, which may have succeeded before their kubelets say so."""
         pods = [pod for pod in self._place.raw_pods(name) if _label(pod, mrjob_names.LABEL_TASK_TYPE) == "map"]
         return pods if all(pod["status"]["phase"] not in {"Pending", "Running"} for pod in pods) else None
 
-    def _map(self, pod: dict[str, Any], program: str, *, is_alone: bool) -> recorded.RecordedTask:
+    def _map(self, pod: Mapping[str, Any], program: str, *, is_alone: bool) -> recorded.RecordedTask:
         message = pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"]
         result = msgspec.json.decode(message, type=contract.TaskResult)
         began_s = min(timing.start_ms for timing in result.timings) / 1000
@@ -265,7 +265,7 @@ def _input(size_mib: int, tasks: int) -> str:
     return f"in/{size_mib}x{tasks}.txt"
 
 
-def _label(pod: dict[str, Any], name: str) -> str:
+def _label(pod: Mapping[str, Any], name: str) -> str:
     return str(pod["metadata"]["labels"].get(name, ""))
 
 

@@ -39,11 +39,7 @@ class _Sizes:
         self._count = 0
 
     def add(self, event: yaml.Event) -> None:
-        """Count an event.
-
-        Raises:
-            yaml.YAMLError: The text exceeds a bound.
-        """
+        """Count an event; raises `yaml.YAMLError` if the text exceeds a bound."""
         match event:
             case yaml.AliasEvent():
                 self._count += self._expanded(event)
@@ -75,11 +71,7 @@ class _Sizes:
 
 
 def load_all(text: str) -> Iterator[Any]:
-    """Yield the documents of a text as plain values.
-
-    Raises:
-        ValueError: The text is not YAML, has tags of other than plain values, or exceeds a bound of this module.
-    """
+    """Yield the documents of a text as plain values; raises `ValueError` if it is not YAML or exceeds a bound."""
     sizes = _Sizes()
     try:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
@@ -90,11 +82,7 @@ def load_all(text: str) -> Iterator[Any]:
 
 
 def load(text: str) -> Any:
-    """Return the only document of a text; None if it is empty.
-
-    Raises:
-        ValueError: As of `load_all`, or there are several documents.
-    """
+    """Return the only document of a text, None if it is empty; raises `ValueError` as `load_all`, or for several."""
     documents = list(load_all(text))
     if len(documents) > 1:
         raise ValueError(f"it has {len(documents)} documents instead of one")

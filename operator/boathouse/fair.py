@@ -27,11 +27,7 @@ def in_turns(items: Iterable[T], namespace_of: Callable[[T], str]) -> list[tuple
 
 @dataclasses.dataclass(slots=True)
 class _Lane(Generic[T]):
-    """Items of one namespace.
-
-    Attributes:
-        window: Maximum number of its items in flight.
-    """
+    """Items of one namespace, of which at most `window` are in flight."""
 
     window: int
     waiting: collections.deque[T] = dataclasses.field(default_factory=collections.deque)
@@ -43,9 +39,6 @@ class FairQueue(Generic[T]):
 
     With a slow start, a namespace begins with few items in flight. Each success allows one more. A refusal resets the
     number, so that a refusal that concerns all items is noticed after a few of them.
-
-    Args:
-        slow_start: Initial maximum of items in flight of a namespace; None: without limit.
     """
 
     def __init__(self, workers: int, *, slow_start: int | None = None) -> None:
@@ -74,7 +67,10 @@ class FairQueue(Generic[T]):
         self._turns.setdefault(namespace)
 
     def take(self) -> tuple[str, T] | None:
-        """Return the next item that may start, and its namespace, or None."""
+        """Take tokens and return True; return False without taking any if fewer than `leave` would remain.
+
+        A full bucket grants a request that exceeds its capacity, and then has a debt.
+        """
         if self._in_flight >= self._workers:
             return None
         for namespace in self._turns:
@@ -118,19 +114,10 @@ _SWEEP_AT = 1024
 
 
 class Buckets:
-    """Holds a token bucket for each key. A bucket begins full; one that is full again is dropped.
-
-    Args:
-        rate_per_s: Tokens that a bucket gains per second.
-
-    Attributes:
-        refused: Number of requests without enough tokens.
-    """
+    """A token bucket for each key, which begins full; one that is full again is dropped. Counts what was `refused`."""
 
     def __init__(self, *, rate_per_s: float, burst: float, clock: Callable[[], float]) -> None:
-        self._rate_per_s = rate_per_s
-        self._burst = burst
-        self._clock = clock
+        self._rate_per_s, self._burst, self._clock = rate_per_s, burst, clock
         self._levels: dict[str, tuple[float, float]] = {}
         self._sweep_at = _SWEEP_AT
         self.refused = 0

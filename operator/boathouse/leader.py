@@ -1,7 +1,4 @@
-"""Wire and run the parts of the leader: watches, scheduler, reconcilers, progress endpoint, Kopf.
-
-Part of the composition root, without decisions of its own.
-"""
+"""Wire and run the parts of the leader, without decisions: watches, scheduler, reconcilers, endpoint, Kopf."""
 
 import asyncio
 import dataclasses
@@ -20,30 +17,24 @@ from boathouse.scheduling import assembly, options, shadow
 from boathouse.services import hadoop, learned, observers, own_objects, shadowed
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.instruments import wiring
-from boathouse.services.mrcluster import wiring as mrclusters
+from boathouse.services.mrcluster import kind as mrclusters
 from boathouse.services.mrjob import wiring as mrjobs
 from boathouse.services.progress import certificates, server
-from boathouse.services.sparkapp import wiring as sparkapps
+from boathouse.services.sparkapp import kind as sparkapps
 from boathouse.telemetry import health, logs
 from boathouse.telemetry.metrics import Gauge, Metrics
 from boathouse_policies import framework, profiles
 
 _log = logs.get(__name__)
 
-KINDS: Final[tuple[controllers.KindEntry, ...]] = (mrjobs.MRJOBS, sparkapps.SPARKAPPS, mrclusters.MRCLUSTERS)
+KINDS: Final[tuple[controllers.KindEntry, ...]] = (mrjobs.MRJOBS, sparkapps.ENTRY, mrclusters.ENTRY)
 """Kinds whose objects the operator reconciles."""
 BUNDLE_REFRESH_S: Final = 30.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderContext:
-    """Services of the process before it becomes the leader.
-
-    Attributes:
-        on_fatal: Ends the process at once.
-        cluster_id: Identity of the cluster; empty if unknown.
-        after_kopf: Called when Kopf has started, which replaces the signal handlers.
-    """
+    """Services of the process before it leads. `after_kopf` sets the signal handlers, which Kopf replaces, again."""
 
     options: Options
     cluster: config.ClusterConfig

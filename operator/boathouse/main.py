@@ -2,8 +2,7 @@
 
     start -> publish the authority -> standby -> lead (watches, then scheduler, endpoint, Kopf, reconcilers) -> stop
 
-Every part is essential: if one ends, the process exits. Another replica or the restarted process continues from the
-state in the API server.
+Every part is essential: if one ends, the process exits, and another continues from the state in the API server.
 """
 
 import asyncio
@@ -90,27 +89,16 @@ class _Life:
         operator_metrics: metrics.Metrics,
         stop: asyncio.Event,
     ) -> None:
-        self._options = operator_options
-        self._cluster = cluster
-        self._api = api
-        self._state = state
-        self._metrics = operator_metrics
-        self._stop = stop
+        self._options, self._cluster, self._api, self._state = operator_options, cluster, api, state
+        self._metrics, self._stop = operator_metrics, stop
         self._ending = False
         self._leader: leader.Leader | None = None
+        settings, identity = operator_options.config, operator_options.identity
         self._election = election.LeaderElection(
-            api,
-            namespace=operator_options.config.namespace,
-            identity=operator_options.identity,
-            on_lost=die,
-            lease=operator_options.config.lease,
+            api, namespace=settings.namespace, identity=identity, on_lost=die, lease=settings.lease
         )
-        self._events = events.EventWriter(
-            api,
-            controller=CONTROLLER,
-            instance=operator_options.identity,
-            rate_per_s=operator_options.config.tenant_limits.events_per_second,
-        )
+        rate_per_s = settings.tenant_limits.events_per_second
+        self._events = events.EventWriter(api, controller=CONTROLLER, instance=identity, rate_per_s=rate_per_s)
 
     async def run(self) -> int:
         """Wait for the lease, run the leader's parts, and stop."""

@@ -1,7 +1,4 @@
-"""`python -m boathouse.metrics_page`: write docs/reference/metrics.md, the page that lists every metric.
-
-It wires the leader's parts without running them, so that the page lists exactly the existing metrics.
-"""
+"""`python -m boathouse.metrics_page`: write docs/reference/metrics.md from the leader's parts, which do not run."""
 
 import asyncio
 import sys

@@ -1,8 +1,7 @@
-"""Operator's command line, and changes of its configuration file.
+"""Operator's command line, and changes of its configuration file, which flags, and the environment, override.
 
-A flag overrides its environment variable, and both override the configuration file. After a change of the file the
-process stops in order, and its container restarts within seconds with the new configuration: all state is in the API
-server. So every setting takes effect by one tested path, the start.
+After a change of the file the process stops in order, and its container restarts within seconds with the new
+configuration: all state is in the API server. So every setting takes effect by one tested path, the start.
 """
 
 import argparse
@@ -50,13 +49,7 @@ _FLAGS: tuple[tuple[str, str, str, str], ...] = (
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Options of the process.
-
-    Attributes:
-        identity: identity among the replicas: the pod's name.
-        file: content of the file, before flags and environment.
-        state_folder: folder in the pod's memory, for state that survives a restart of the container, or None.
-    """
+    """Options of the process, by its identity among the replicas; `file` is the file before flags and environment."""
 
     file: config.OperatorConfig = dataclasses.field(default_factory=config.OperatorConfig)
     config: config.OperatorConfig
@@ -87,13 +80,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def parse(arguments: Sequence[str] | None = None, environment: Mapping[str, str] | None = None) -> Options:
-    """Read the command line, the environment and the configuration file.
-
-    Raises:
-        OSError: The configuration file cannot be read.
-        pydantic.ValidationError: A value is invalid.
-        SystemExit: The command line is invalid, or requests help.
-    """
+    """Read command line, environment and file; raises `OSError`, `pydantic.ValidationError` or `SystemExit`."""
     environment = os.environ if environment is None else environment
     given = parser().parse_args(arguments)
     base = config.load(given.config) if given.config else config.OperatorConfig()

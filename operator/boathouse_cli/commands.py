@@ -4,6 +4,7 @@ A command imports what it uses when it is called: `--help` and completion need t
 large libraries out of this module.
 """
 
+import re
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from boathouse.resources import names
-from boathouse_cli import changing, options, record, submit
+from boathouse_cli import changing, options
 from boathouse_cli.errors import UsageError
 
 GROUP: Final = "boathouse.commands"
@@ -36,10 +37,8 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def _missing(name: str) -> Callable[[], None]:
-    message = f"{name} is a command of boathouse-lab, which is not installed: pip install boathouse-lab"
-
     def refuse() -> None:
-        raise UsageError(message)
+        raise UsageError(f"{name} is a command of boathouse-lab, which is not installed: pip install boathouse-lab")
 
     return refuse
 
@@ -116,6 +115,73 @@ def simulate(  # noqa: PLR0917  each is an option of the command
         simulating.show(file, names, nodes=nodes, heartbeat_s=heartbeat, seed=seed, as_json=as_json)
 
 
+_UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def record(  # noqa: PLR0917  each is an option of the command
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The recording. One that is there already is continued.")
+    ],
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", "-n", help="Only this namespace. Default: all namespaces.")
+    ] = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+    operator_namespace: options.OperatorNamespace = names.OPERATOR_NAMESPACE,
+    for_: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="How long, such as 30m, 12h or 7d. 0s: only what is there now.")
+    ] = "7d",
+    max_mib: Annotated[
+        int,
+        typer.Option("--max-mib", min=1, help="Size of FILE at which the recording ends; a pod takes about 0.7 KiB."),
+    ] = 512,
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="WORKLOAD",
+            help="Write what FILE holds as a workload to this file, and end. Needs no cluster; another process may be "
+            "recording.",
+        ),
+    ] = None,
+    anonymous: Annotated[
+        bool,
+        typer.Option(
+            "--anonymous",
+            help="With --write: write hashes in place of all names. Their salt is random and not kept. FILE itself "
+            "has names.",
+        ),
+    ] = False,
+) -> None:
+    """Record the jobs, tasks and nodes of a cluster, and make a workload for simulate of them.
+
+    Recording ends with Ctrl-C, after --for, or when FILE is full. A stop or kill loses the last line at most, and the
+    same command goes on where it was. It needs the rights to list and watch pods, mrjobs and sparkapps, in all
+    namespaces or with -n in one. Without the right to list and watch nodes, their sizes are guessed from the pods on
+    them; without that to get the ConfigMap boathouse-config in the operator's namespace, all queues have weight 1.
+    """
+    if anonymous and write is None:
+        raise UsageError("--anonymous requires --write: names are replaced in the workload")
+    duration = re.fullmatch(r"(\d{1,9})([smhd])", for_)
+    if duration is None:
+        raise UsageError(f'"{for_}" is not a time: write it as 30m, 12h or 7d')
+    if write is not None:
+        if write.resolve() == file.resolve():
+            raise UsageError(f"{write} is the recording: choose another file for the workload")
+        from boathouse_cli import record_workload
+
+        record_workload.write_workload(file, write, anonymous=anonymous)
+        return
+    from boathouse_cli import record_session
+
+    request = record_session.Request(
+        all_namespaces=namespace is None,
+        operator_namespace=operator_namespace,
+        for_s=int(duration[1]) * _UNITS_S[duration[2]],
+        max_bytes=max_mib << 20,
+    )
+    record_session.record(options.gateway(kubeconfig, context, namespace), file, request)
+
+
 app = typer.Typer(
     name="boathouse",
     help="Submit Spark applications, and inspect Boathouse's jobs, pods and queues. Also a kubectl plugin: "
@@ -125,18 +191,10 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help, as kubectl's: Rich takes a third of the CPU time of --help
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-ObjectArgument = Annotated[
-    str, typer.Argument(metavar="KIND/NAME", help=f"The object: {options.SYNTAX}.", autocompletion=options.objects)
-]
-JobArgument = Annotated[
-    str, typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=options.jobs)
-]
 
 
 def _print_version(is_asked: bool) -> None:
     if is_asked:
-        from importlib import metadata
-
         print(f"boathouse {metadata.version('boathouse')}")
         raise typer.Exit
 
@@ -153,8 +211,9 @@ def shared(
 ) -> None:
     """Accept the shared options before the command too, as kubectl does."""
     given = {"namespace": namespace, "context": context, "kubeconfig": kubeconfig}
-    defaults = {option: value for option, value in given.items() if value is not None}
-    context_of_call.default_map = {str(context_of_call.invoked_subcommand): defaults}
+    context_of_call.default_map = {
+        str(context_of_call.invoked_subcommand): {option: value for option, value in given.items() if value is not None}
+    }
 
 
 @app.command()
@@ -227,7 +286,7 @@ def list_clusters(
 
 @app.command()
 def watch(
-    job: JobArgument,
+    job: options.JobArgument,
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
@@ -236,18 +295,15 @@ def watch(
     ] = None,
 ) -> None:
     """Show a job's progress until it ends. The exit code is 0 if it succeeded and 1 if it failed."""
-    from rich import console
-
-    from boathouse_cli import kinds, watching
+    from boathouse_cli import kinds, reading
 
     kind, name = kinds.job_target(job)
-    gateway = options.gateway(kubeconfig, context, namespace)
-    watching.until_end(gateway, kind, name, console.Console(), timeout_s=timeout)
+    reading.until_end(options.gateway(kubeconfig, context, namespace), kind, name, timeout_s=timeout)
 
 
 @app.command()
 def logs(  # noqa: PLR0917  each is an option of the command
-    job: ObjectArgument,
+    job: options.ObjectArgument,
     host: Annotated[
         str | None, typer.Argument(metavar="[HOST]", help="Node of an MRCluster, such as c0. Default: the master.")
     ] = None,
@@ -284,10 +340,11 @@ def logs(  # noqa: PLR0917  each is an option of the command
     servers of the Hadoop cluster through the API server, which needs the right to get pods/proxy, as in the role edit.
     """
     from boathouse_cli import kinds, printing_logs
-    from boathouse_cli.printing_logs import Selection
 
     kind, name = kinds.object_target(job)
-    selection = Selection(task=task, executor=executor, attempt=attempt, host=host, container=container, follow=follow)
+    selection = printing_logs.Selection(
+        task=task, executor=executor, attempt=attempt, host=host, container=container, follow=follow
+    )
     selection.check(kind)
     printing_logs.show(options.gateway(kubeconfig, context, namespace), kind, name, selection, tail=tail)
 
@@ -315,7 +372,7 @@ def show_timeline(
         raise UsageError(f"{output} ends neither in .html nor in .svg: choose one of these")
     from boathouse_cli import kinds, reading
 
-    targets = list(map(kinds.object_target, jobs))
+    targets = list(map(kinds.object_target, jobs))  # before a kubeconfig is needed
     reading.timeline(options.gateway(kubeconfig, context, namespace), targets, output)
 
 
@@ -375,14 +432,10 @@ def open_ui(
     ui.forward(gateway, found, port=port, kubectl=words)
 
 
-app.command("submit", context_settings={"allow_interspersed_args": False})(submit.submit)
-app.command("convert")(submit.convert)
-app.command("enable-spark")(changing.enable_spark)
-app.command("suspend")(changing.suspend)
-app.command("resume")(changing.resume)
-app.command("retry")(changing.retry)
-app.command("delete")(changing.delete)
-app.command("top")(top)
-app.command("record")(record.record)
-app.command("simulate")(simulate)
+app.command("submit", context_settings={"allow_interspersed_args": False})(changing.submit)
+for command in (
+    *(changing.convert, changing.enable_spark, changing.suspend, changing.resume, changing.retry, changing.delete),
+    *(top, record, simulate),
+):
+    app.command()(command)
 add_commands(app)

@@ -1,21 +1,16 @@
 """Explain what the policies decided about a job or pod, from its status, conditions and annotations. Pure."""
 
-from __future__ import annotations
-
 import json
 import statistics
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
+from boathouse.cluster import wire
 from boathouse.resources import names, quantity
 from boathouse.suspension import stages as records
 from boathouse_cli import model
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from boathouse.cluster import wire
 
 Row = tuple[str, str]
 
@@ -93,14 +88,20 @@ def of_pod(raw: model.Raw, *, now_s: float) -> list[Row]:
     """Return why a pod is on its node, why it has its size, how long it ran, and its last suspension."""
     pod = model.task_pod(raw)
     annotations = pod.annotations
-    rows = _of_figures(annotations.get(names.ANNOTATION_FIGURES, ""))
+    figures = _numbers(annotations.get(names.ANNOTATION_FIGURES, ""))
+    rows: dict[str, list[str]] = {}
+    for name in (*_FIGURES, *sorted(figures.keys() - _FIGURES.keys())):  # those of later versions last
+        if name in figures:
+            subject, render = _FIGURES.get(name, ("figures", f"{name} {{:g}}".format))
+            rows.setdefault(subject, []).append(render(figures[name]))
     if "size" in rows and (ran_s := _ran_s(pod)):
         rows["size"].append(f"ran {model.duration(ran_s)}")
     if decision := annotations.get(names.ANNOTATION_DECISION):
         rows["size"] = [decision, *rows.get("size", ())]
     found = [(subject, "; ".join(texts)) for subject, texts in rows.items()]
-    record = records.parse(annotations.get(names.ANNOTATION_SUSPENSION, ""))
-    return found + ([("suspension", _suspension(raw, record, now_s))] if record else [])
+    if record := records.parse(annotations.get(names.ANNOTATION_SUSPENSION, "")):
+        found.append(("suspension", _suspension(raw, record, now_s)))
+    return found
 
 
 def of_mrjob(prediction: model.Raw, conditions: Mapping[str, wire.Condition]) -> Iterator[Row]:
@@ -148,8 +149,7 @@ def of_driver(pods: Sequence[model.TaskPod]) -> list[Row]:
         return []
     annotations = max(drivers, key=lambda pod: pod.attempt).annotations
     rows = []
-    nodes = _numbers(annotations.get(names.ANNOTATION_RESERVED, ""))
-    if nodes:
+    if nodes := _numbers(annotations.get(names.ANNOTATION_RESERVED, "")):
         places = ", ".join(f"{count:.0f} on {node}" for node, count in sorted(nodes.items()))
         rows.append(("reservation", f"executors that had room reserved when the driver was placed: {places}"))
     if names.ANNOTATION_EXECUTOR_MEMORY in annotations:
@@ -175,30 +175,12 @@ def _suspension(raw: model.Raw, record: records.SuspensionRecord, now_s: float) 
     cpu = quantity.format_milli(record.cpu_request_milli)
     why = f"{record.reason}, decided by {record.by}; it requested {cpu} CPU{'; ' * bool(record.why)}{record.why}"
     since = model.ago(now_s - record.since_s)
-    if not _is_suspended(raw):
+    containers = raw.get("spec", {}).get("containers") or ()
+    task: model.Raw = next((container for container in containers if container.get("name") == names.CONTAINER), {})
+    requested = ((task.get("resources") or {}).get("requests") or {}).get("cpu")
+    if requested is None or quantity.milli(requested) != contract.SUSPENDED_REQUEST_MILLI:
         return f"was suspended {since} ago: {why}"
     return f"suspended {since} ago, for {model.duration(record.until_s - now_s)} more at most: {why}"
-
-
-def _is_suspended(raw: model.Raw) -> bool:
-    """Return whether the task's container has the CPU of one that is suspended."""
-    for container in raw.get("spec", {}).get("containers") or ():
-        requests = (container.get("resources") or {}).get("requests") or {}
-        if container.get("name") == names.CONTAINER and "cpu" in requests:
-            return quantity.milli(requests["cpu"]) == contract.SUSPENDED_REQUEST_MILLI
-    return False
-
-
-def _of_figures(written: str) -> dict[str, list[str]]:
-    """Return the texts of a pod's figures by subject, in the order of `_FIGURES`; those of later versions last."""
-    figures = _numbers(written)
-    rows: dict[str, list[str]] = {}
-    for name in (*_FIGURES, *sorted(figures.keys() - _FIGURES.keys())):
-        if name not in figures:
-            continue
-        subject, render = _FIGURES.get(name, ("figures", f"{name} {{:g}}".format))
-        rows.setdefault(subject, []).append(render(figures[name]))
-    return rows
 
 
 def _numbers(written: str) -> dict[str, float]:

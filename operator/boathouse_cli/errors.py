@@ -11,15 +11,12 @@
 | 130 | ended by Ctrl-C |
 """
 
-from __future__ import annotations
-
 import enum
 
 
 class ExitCode(enum.IntEnum):
     """Exit codes of all commands."""
 
-    OK = 0
     JOB_FAILED = 1
     USAGE = 2
     NOT_FOUND = 3
@@ -29,10 +26,7 @@ class ExitCode(enum.IntEnum):
 
 
 class CommandError(Exception):
-    """A failed command; its message is printed as one line and says what to do.
-
-    What checks the user's words or reads the cluster may raise it.
-    """
+    """A failed command; its message is printed as one line and says what to do."""
 
     def __init__(self, message: str, code: ExitCode = ExitCode.CLUSTER) -> None:
         super().__init__(message)

@@ -1,13 +1,9 @@
-"""Explain the state of a job, a pod or an MRCluster: a headline, then details. Pure.
-
-Of an MRCluster, first what is wrong with it, then why it has the size that it has.
-"""
-
-from __future__ import annotations
+"""Explain the state of a job, a pod or an MRCluster: a headline, then details. Pure."""
 
 import collections
 import dataclasses
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -20,11 +16,7 @@ from boathouse.resources.sparkapp.names import ConditionType as SparkCondition
 from boathouse.resources.sparkapp.names import Reason as SparkReason
 from boathouse_cli import decisions, model, mrclusters
 from boathouse_cli.mrclusters import STATIC, MRCluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from boathouse_cli.usage import Queue
+from boathouse_cli.usage import Queue
 
 Row: TypeAlias = tuple[str, str]
 """A subject, and details."""
@@ -64,7 +56,12 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
 
 def _pods_and_queue(pods: Sequence[model.TaskPod], queue: Queue | None) -> list[Row]:
     rows = [("pods", describe_pods(pods))] if pods else []
-    return [*rows, ("queue", describe_queue(queue))] if queue else rows
+    if queue:
+        weight = "" if queue.weight is None else f", weight {queue.weight:g}"
+        fair = "" if queue.fair_share is None else f", fair share {queue.fair_share:.0%}"
+        usage = f"{queue.name}{weight}: {queue.pods} pods hold {queue.share:.0%} of the cluster{fair}"
+        rows.append(("queue", usage))
+    return rows
 
 
 def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) -> Explanation:
@@ -81,24 +78,17 @@ def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) ->
     return Explanation(headline=f"pod/{pod.name} {_pod_standing(raw, pod, now_s)}", details=tuple(rows))
 
 
-def describe_queue(queue: Queue) -> str:
-    """Return one line on a queue's usage."""
-    weight = "" if queue.weight is None else f", weight {queue.weight:g}"
-    fair = "" if queue.fair_share is None else f", fair share {queue.fair_share:.0%}"
-    return f"{queue.name}{weight}: {queue.pods} pods hold {queue.share:.0%} of the cluster{fair}"
-
-
 def _standing(job: model.Job, now_s: float) -> str:
     if failed := job.confirmed(ConditionType.FAILED):
-        return f"failed: {because(failed)}"
+        return f"failed: {_because(failed)}"
     if job.holds(ConditionType.SUCCEEDED):
         took = model.duration((job.completed_s or now_s) - job.created_s)
         outcome = f"; {job.outcome}" if job.outcome else ""
         return f"succeeded in {took} ({job.progress}){outcome}"
     if not job.conditions:
-        return unreconciled(now_s - job.created_s)
+        return _unreconciled(now_s - job.created_s)
     if refused := job.denial(ConditionType.ADMITTED):
-        return f"was not admitted: {because(refused)}"
+        return f"was not admitted: {_because(refused)}"
     if suspended := job.confirmed(ConditionType.SUSPENDED):
         return f"is suspended: {suspended.message or suspended.reason}"
     return _under_way(job)
@@ -107,7 +97,7 @@ def _standing(job: model.Job, now_s: float) -> str:
 def _under_way(job: model.Job) -> str:
     running = job.denial(ConditionType.RUNNING)
     if running and running.reason not in NO_PROBLEM:
-        return f"is blocked: {because(running)}"
+        return f"is blocked: {_because(running)}"
     stands = ", ".join(filter(None, (job.progress, job.activity))) or "no tasks yet"
     phase = f"is in phase {job.phase} ({stands})"
     if waits := waiting(job):
@@ -122,8 +112,7 @@ def waiting(job: model.Job) -> wire.Condition | None:
     return job.denial(ConditionType.SCHEDULED) or executors
 
 
-def unreconciled(age_s: float) -> str:
-    """Return what is known of an object without a status."""
+def _unreconciled(age_s: float) -> str:
     if age_s < UNRECONCILED_AFTER_S:
         return "was created just now; the operator has not reconciled it yet"
     return (
@@ -133,8 +122,7 @@ def unreconciled(age_s: float) -> str:
     )
 
 
-def because(condition: wire.Condition) -> str:
-    """Return the reason of a condition with its message."""
+def _because(condition: wire.Condition) -> str:
     return f"{condition.reason}: {condition.message}" if condition.message else condition.reason
 
 
@@ -156,27 +144,21 @@ def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
         case "Succeeded":
             return f"succeeded after {model.duration((pod.finished_s or now_s) - pod.created_s)}"
         case "Failed":
-            return f"failed: {_pod_failure(raw, pod)}"
+            status = raw.get("status") or {}
+            why = ": ".join(filter(None, (status.get("reason"), status.get("message")))) or "its container was killed"
+            return (
+                f"failed: {f'{pod.result.reason}: {pod.result.message}' if pod.result and pod.result.reason else why}"
+            )
         case "Running":
             return f"has run on {pod.node} for {model.ago(now_s - (pod.started_s or pod.created_s))}"
+        case _ if pod.node:
+            return f"is starting on {pod.node}{': ' + pod.waiting if pod.waiting else ''}"
         case _:
-            return _not_started(raw, pod)
-
-
-def _not_started(raw: model.Raw, pod: model.TaskPod) -> str:
-    if pod.node:
-        return f"is starting on {pod.node}{': ' + pod.waiting if pod.waiting else ''}"
+            pass
     scheduled = msgspec.convert(raw, wire.PodView).condition("PodScheduled")
     if scheduled and scheduled.status == "False":
         return f"is pending: {scheduled.message or scheduled.reason}"
     return "is pending; no scheduler has reported a reason yet"
-
-
-def _pod_failure(raw: model.Raw, pod: model.TaskPod) -> str:
-    if pod.result and pod.result.reason:
-        return f"{pod.result.reason}: {pod.result.message}"
-    status = raw.get("status") or {}
-    return ": ".join(filter(None, (status.get("reason"), status.get("message")))) or "its container was killed"
 
 
 def _when(event: model.Raw) -> str:
@@ -214,14 +196,14 @@ def explain_cluster(
 
 def _cluster_standing(cluster: MRCluster, now_s: float) -> str:
     if not cluster.conditions:
-        return unreconciled(now_s - cluster.created_s)
+        return _unreconciled(now_s - cluster.created_s)
     if refused := cluster.denial(ClusterCondition.ADMITTED):
-        return f"was not admitted: {because(refused)}"
+        return f"was not admitted: {_because(refused)}"
     if cluster.finished:
         ended = cluster.condition(ClusterCondition.READY)
         return f"has expired{f': {ended.message}' if ended else ''}"
     stands = f"is {cluster.phase} ({cluster.progress})" if cluster.progress else f"is {cluster.phase}"
-    return f"{stands}: {because(cluster.concern)}" if cluster.concern else stands
+    return f"{stands}: {_because(cluster.concern)}" if cluster.concern else stands
 
 
 def _problems(cluster: MRCluster) -> Iterator[Row]:
@@ -230,7 +212,7 @@ def _problems(cluster: MRCluster) -> Iterator[Row]:
         found = cluster.confirmed(kind, status)
         if found and found.reason != ClusterReason.NO_COMPUTE and found.message not in shown_messages:
             shown_messages.add(found.message)
-            yield subject, because(found)
+            yield subject, _because(found)
 
 
 def _nodes(cluster: MRCluster) -> Iterator[Row]:
@@ -261,9 +243,8 @@ def _size(cluster: MRCluster, others: Iterable[MRCluster], now_s: float) -> Iter
 def _leaving(cluster: MRCluster, now_s: float) -> Iterator[Row]:
     for node in cluster.status.leaving:
         since = "" if node.since_s is None else f" for {model.ago(now_s - node.since_s)}"
-        if node.deadline_s is None:
-            until = "no timeout: it leaves when its blocks are copied"
-        else:
+        until = "no timeout: it leaves when its blocks are copied"
+        if node.deadline_s is not None:
             until = f"at most {model.duration(node.deadline_s - now_s)} more"
         yield "leaving", f"{node.host}{since} ({node.reason}), {until}"
 

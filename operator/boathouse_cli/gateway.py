@@ -1,20 +1,17 @@
-"""Read and change objects of the cluster with kubectl's settings: kubeconfig, contexts, plugins.
-
-Returns decoded JSON.
-"""
-
-from __future__ import annotations
+"""Read and change objects of the cluster, as decoded JSON, with kubectl's settings: kubeconfig, contexts, plugins."""
 
 import contextlib
 import http
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
 from boathouse.cluster import blocking, catalogue, config, errors
 from boathouse.resources import names
+from boathouse_cli import model
 from boathouse_cli.errors import (
     AlreadyExistsError,
     CommandError,
@@ -24,11 +21,6 @@ from boathouse_cli.errors import (
     StartingError,
     UnknownKindError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from boathouse_cli import model
 
 PAGE = 500
 """Objects of a page of a list."""
@@ -56,7 +48,7 @@ class Gateway:
         """Namespace of names that are given without one."""
 
     @classmethod
-    def connect(cls, *, kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:
+    def connect(cls, *, kubeconfig: str | None, context: str | None, namespace: str | None) -> "Gateway":
         """Read the kubeconfig, without a request to the cluster."""
         try:
             found = config.of_user(Path(kubeconfig) if kubeconfig else None, context)
@@ -77,8 +69,7 @@ class Gateway:
 
     def objects(self, plural: str, *, all_namespaces: bool = False, **query: str) -> list[model.Raw]:
         """Return the objects of a kind, of the namespace or of all namespaces."""
-        path, where = self._listed(plural, all_namespaces=all_namespaces)
-        with _explained(plural, where):
+        with self._listed(plural, all_namespaces=all_namespaces) as path:
             return list(_decoded(self._session.request("GET", path, query=query))["items"])
 
     def pods(self, selector: str, *, all_namespaces: bool = False) -> list[model.Raw]:
@@ -114,10 +105,9 @@ class Gateway:
 
     def pages(self, plural: str, *, all_namespaces: bool) -> Iterator[tuple[list[model.Raw], str]]:
         """Yield pods, nodes or jobs of a kind in pages, each with the revision from which they can be watched."""
-        path, where = self._listed(plural, all_namespaces=all_namespaces)
         query = {"limit": str(PAGE)}
         while True:
-            with _explained(plural, where):
+            with self._listed(plural, all_namespaces=all_namespaces) as path:
                 page = _decoded(self._session.request("GET", path, query=query))
             yield list(page.get("items") or ()), page["metadata"]["resourceVersion"]
             token = page["metadata"].get("continue")
@@ -126,20 +116,15 @@ class Gateway:
             query["continue"] = token
 
     def changes(self, plural: str, revision: str, *, all_namespaces: bool) -> Iterator[tuple[str, model.Raw]]:
-        """Yield changes of the objects of a kind after a revision, for some minutes: their type and the object.
+        """Yield changes and bookmarks of the objects of a kind for some minutes: their type and the object.
 
-        Bookmarks are yielded too.
-
-        Raises:
-            ExpiredError: The revision is too old.
+        Raises ExpiredError if the revision, after which they begin, is too old.
         """
-        path, where = self._listed(plural, all_namespaces=all_namespaces)
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_S)}
         query["resourceVersion"] = revision
-        with _explained(plural, where):
-            for line in byte_lines(
-                self._session.stream(path, query=query, idle_s=WATCH_S + blocking.REQUEST_TIMEOUT_S)
-            ):
+        with self._listed(plural, all_namespaces=all_namespaces) as path:
+            answer = self._session.stream(path, query=query, idle_s=WATCH_S + blocking.REQUEST_TIMEOUT_S)
+            for line in byte_lines(answer):
                 event = _decoded(line)
                 if event["type"] == "ERROR":
                     status = event["object"]
@@ -167,10 +152,12 @@ class Gateway:
         with _explained(f"pod/{pod}", self.namespace):
             yield from lines(self._session.stream(f"{_path('pods', self.namespace, pod)}/log", query=query))
 
-    def _listed(self, plural: str, *, all_namespaces: bool) -> tuple[str, str | None]:
-        """Return the path of the objects of a kind, and their namespace."""
+    @contextlib.contextmanager
+    def _listed(self, plural: str, *, all_namespaces: bool) -> Iterator[str]:
+        """Yield the path of the objects of a kind, and explain errors."""
         where = None if all_namespaces or plural in _OF_CLUSTER else self.namespace
-        return _path(plural, where), where
+        with _explained(plural, where):
+            yield _path(plural, where)
 
 
 def _path(plural: str, namespace: str | None, name: str = "") -> str:

@@ -1,10 +1,9 @@
 """The kinds of jobs that the commands know: how each is named, read, and what of its pods is whose."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from boathouse.resources import names
 from boathouse.resources.mrcluster import names as mrcluster_names
@@ -12,20 +11,14 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.sparkapp import names as sparkapp_names
 from boathouse_cli import model, mrclusters, mrjobs, options, sparkapps, timeline
 from boathouse_cli.errors import CommandError, UnknownKindError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from boathouse_cli.gateway import Gateway
+from boathouse_cli.gateway import Gateway
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """A kind of jobs: its names for users, in manifests and in URLs, and how to read its objects.
 
-    Attributes:
-        selector: Of the pods of a job, and perhaps of others.
-        own_pods: Those of the pods that are the job's.
+    The selector is of the pods of a job, and perhaps of others; `own_pods` are those of them that are the job's.
     """
 
     name: str
@@ -67,8 +60,6 @@ MRCLUSTER: Final = Kind(
 KINDS: Final = (MRJOB, SPARKAPP, MRCLUSTER)
 JOBS: Final = (MRJOB, SPARKAPP)
 """Kinds whose objects end by themselves."""
-DEFAULT: Final = MRJOB
-"""Of a name without a kind."""
 _POD: Final = ("pod", "pods", "po")
 
 
@@ -76,7 +67,7 @@ def target(text: str) -> tuple[Kind | None, str]:
     """Split KIND/NAME; the kind is None for a pod."""
     written, slash, name = text.partition("/")
     if not slash:
-        return DEFAULT, written
+        return MRJOB, written
     if name and written in _POD:
         return None, name
     kind = next((kind for kind in KINDS if written == kind.name or written in kind.aliases), None)
@@ -108,8 +99,7 @@ def job(gateway: Gateway, kind: Kind, name: str) -> model.Job:
 
 def raw_jobs(gateway: Gateway, *, all_namespaces: bool, among: Sequence[Kind] = KINDS) -> list[model.Raw]:
     """Return the jobs of the kinds as JSON; none of a kind that the cluster does not have."""
-    found: list[model.Raw] = []
-    missing: list[UnknownKindError] = []
+    found, missing = list[model.Raw](), list[UnknownKindError]()
     for kind in among:
         try:
             found += gateway.objects(kind.plural, all_namespaces=all_namespaces)
@@ -122,13 +112,7 @@ def raw_jobs(gateway: Gateway, *, all_namespaces: bool, among: Sequence[Kind] = 
 
 def read(raw: model.Raw) -> model.Job:
     """Read a job of any kind."""
-    title = raw.get("kind")
-    return next((kind for kind in KINDS if kind.title == title), DEFAULT).read(raw)
-
-
-def clusters(gateway: Gateway, *, all_namespaces: bool) -> list[mrclusters.MRCluster]:
-    """Return the Hadoop clusters."""
-    return [mrclusters.read(raw) for raw in gateway.objects(MRCLUSTER.plural, all_namespaces=all_namespaces)]
+    return next((kind for kind in KINDS if kind.title == raw.get("kind")), MRJOB).read(raw)
 
 
 def pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPod]:

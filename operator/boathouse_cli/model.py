@@ -3,8 +3,6 @@
 Times are seconds since the epoch (UTC); None is "not yet".
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 from collections.abc import Mapping
@@ -95,15 +93,7 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """An object of any kind that runs in a queue.
-
-    Attributes:
-        progress: How far it is, in a few words, as `activity` says what of it runs now.
-        concern: What it lacks, if its kind has conditions of its own for that.
-        outcome: What its success left, in a sentence.
-        stages: What is drawn while it runs.
-        details: What is explained beside, as (what, text).
-    """
+    """An object of any kind that runs in a queue."""
 
     kind: str
     name: str
@@ -115,13 +105,13 @@ class Job:
     started_s: float | None
     completed_s: float | None
     conditions: Mapping[str, wire.Condition]
-    progress: str = ""
-    activity: str = ""
+    progress: str = ""  # how far it is, in a few words
+    activity: str = ""  # what of it runs now
     is_busy: bool = False
-    concern: wire.Condition | None = None
-    outcome: str = ""
-    stages: tuple[Stage, ...] = ()
-    details: tuple[tuple[str, str], ...] = ()
+    concern: wire.Condition | None = None  # what it lacks, if its kind has conditions of its own for that
+    outcome: str = ""  # what its success left, in a sentence
+    stages: tuple[Stage, ...] = ()  # what is drawn while it runs
+    details: tuple[tuple[str, str], ...] = ()  # what is explained beside, as (what, text)
 
     @property
     def title(self) -> str:
@@ -153,10 +143,7 @@ class Job:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPod:
-    """One attempt of a task, a driver or an executor: its pod, and its result once it has ended.
-
-    It is placed when it is bound, which is later than its creation for a pod that had no node at first.
-    """
+    """One attempt of a task, a driver or an executor: its pod, and its result once it has ended."""
 
     name: str
     task: str
@@ -166,7 +153,7 @@ class TaskPod:
     node: str | None
     phase: str
     created_s: float
-    placed_s: float
+    placed_s: float  # when it was bound; its creation, if it has no node
     started_s: float | None
     finished_s: float | None
     container: str = ""
@@ -206,15 +193,19 @@ def task_pod(raw: Raw) -> TaskPod:
     """Decode a pod of a job."""
     pod = msgspec.convert(raw, wire.PodView)
     labels, created_s = pod.metadata.labels, epoch_s(raw["metadata"]["creationTimestamp"])
-    container = _main_container(labels)
+    role, task_type = labels.get(SPARK_ROLE, ""), labels.get(names.LABEL_TASK_TYPE, "")
+    is_spark = role in SPARK_ROLES
+    container = f"spark-kubernetes-{role}" if is_spark else _DAEMONS.get(task_type, names.CONTAINER)
+    # The attempt of an executor is that of its driver, which the application's ID ends with.
+    attempt = labels.get(mrjob_names.LABEL_ATTEMPT) or labels.get(SPARK_APPLICATION_ID, "").rpartition("-")[2]
     main = next((status for status in pod.status.container_statuses if status.name == container), None)
     state = main.state if main else wire.ContainerState()
     return TaskPod(
         name=pod.metadata.name,
         task=_task_name(labels) or pod.metadata.name,
-        task_type=labels.get(SPARK_ROLE, "") or labels.get(names.LABEL_TASK_TYPE, ""),
+        task_type=role or task_type,
         container=container,
-        attempt=_attempt(labels),
+        attempt=int(attempt) if attempt.isascii() and attempt.isdigit() else 1,
         queue=labels.get(names.LABEL_QUEUE, ""),
         node=pod.spec.node_name or None,
         phase=pod.status.phase or "Pending",
@@ -243,20 +234,12 @@ def placed_s(pod: wire.PodView) -> float | None:
     return _epoch_s(scheduled.last_transition_time) if scheduled and scheduled.status == "True" else None
 
 
-def _main_container(labels: Mapping[str, str]) -> str:
-    """Return the container by which a pod is judged."""
-    if (role := labels.get(SPARK_ROLE, "")) in SPARK_ROLES:
-        return f"spark-kubernetes-{role}"
-    return _DAEMONS.get(labels.get(names.LABEL_TASK_TYPE, ""), names.CONTAINER)
-
-
 def _started_s(pod: wire.PodView, main: wire.ContainerStatus | None) -> float | None:
     """Return when a container started; of one that was restarted, when its pod did."""
     if main is None:
         return None
     state = main.state.running or main.state.terminated
-    started = state.started_at if state else None
-    return _epoch_s((main.restart_count and pod.status.start_time) or started)
+    return _epoch_s((main.restart_count and pod.status.start_time) or (state.started_at if state else None))
 
 
 def _task_name(labels: Mapping[str, str]) -> str | None:
@@ -275,12 +258,6 @@ def _task_name(labels: Mapping[str, str]) -> str | None:
         return None
     step = labels.get(mrjob_names.LABEL_STEP, "0")
     return name if step == "0" else f"s{step}-{name}"
-
-
-def _attempt(labels: Mapping[str, str]) -> int:
-    """The attempt of a task; of an executor, that of its driver, which the application's ID ends with."""
-    text = labels.get(mrjob_names.LABEL_ATTEMPT) or labels.get(SPARK_APPLICATION_ID, "").rpartition("-")[2]
-    return int(text) if text.isascii() and text.isdigit() else 1
 
 
 def result(state: wire.ContainerState) -> contract.TaskResult | None:

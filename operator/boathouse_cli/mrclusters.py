@@ -1,18 +1,14 @@
 """MRClusters as the commands need them. Pure."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
 from boathouse.cluster import wire
 from boathouse.resources.mrcluster.names import ConditionType
 from boathouse_cli import model, options
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 STATIC: Final = "Static"
 _CONCERNS: Final = (
@@ -71,23 +67,19 @@ class Containers(wire.View, frozen=True, kw_only=True):
 
 
 class Status(model.Status, frozen=True, kw_only=True):
-    """The status of an MRCluster.
-
-    The load (F, the running and pending containers of the slots), the containers and the figures of HDFS are absent
-    without a recent report. `sizes` are changes of the size, the latest last.
-    """
+    """The status of an MRCluster; without a recent report there is no load, and no containers and figures of HDFS."""
 
     ready_s: model.Time | None = msgspec.field(default=None, name="readyTime")
     core: Nodes = Nodes()
     transient: Nodes = Nodes()
     leaving: tuple[Leaving, ...] = ()
-    load_percent: int | None = None
+    load_percent: int | None = None  # F: the running and pending containers, of the slots
     slots: int = 0
     containers: Containers | None = None
     applications: int = 0
     hdfs: dict[str, Any] = msgspec.field(default_factory=dict)
     size: Size | None = None
-    levels: tuple[Level, ...] = msgspec.field(default=(), name="sizes")
+    levels: tuple[Level, ...] = msgspec.field(default=(), name="sizes")  # the latest last
     addresses: dict[str, str] = msgspec.field(default_factory=dict)
     last_active_s: model.Time | None = msgspec.field(default=None, name="lastActiveTime")
 

@@ -1,17 +1,13 @@
 """MRJobs as the commands need them. Pure."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from boathouse.cluster import wire
 from boathouse_cli import decisions, model, options
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Counts(wire.View, frozen=True, kw_only=True):

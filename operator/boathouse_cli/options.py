@@ -1,12 +1,10 @@
 """Options that commands share, names that the shell completes, and output in the formats of `-o`."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import enum
 import json
-from collections.abc import Iterator  # noqa: TC003 - Typer reads the annotations of completions
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -15,8 +13,6 @@ import typer
 from boathouse_cli.errors import CommandError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from boathouse_cli.gateway import Gateway
 
 
@@ -82,7 +78,7 @@ def print_manifests(*manifests: Any) -> None:
     print(yaml.safe_dump_all(manifests, sort_keys=False, allow_unicode=True), end="")
 
 
-def gateway(kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:
+def gateway(kubeconfig: str | None, context: str | None, namespace: str | None) -> "Gateway":
     """Return the client of the cluster that the options name."""
     from boathouse_cli.gateway import Gateway
 
@@ -101,6 +97,12 @@ def objects(context_of_call: typer.Context, incomplete: str) -> Iterator[str]:
     return _completed(context_of_call, incomplete, KINDS)
 
 
+ObjectArgument = Annotated[
+    str, typer.Argument(metavar="KIND/NAME", help=f"The object: {SYNTAX}.", autocompletion=objects)
+]
+JobArgument = Annotated[str, typer.Argument(metavar="KIND/NAME", help=f"The job: {JOB_SYNTAX}.", autocompletion=jobs)]
+
+
 def _completed(context_of_call: typer.Context, incomplete: str, among: Sequence[str]) -> Iterator[str]:
     written, slash, _ = incomplete.partition("/")
     found = [f"{name}/" for name in among]
@@ -110,7 +112,7 @@ def _completed(context_of_call: typer.Context, incomplete: str, among: Sequence[
         found = []
         with contextlib.suppress(CommandError):
             kind, _ = kinds.object_target(f"{written}/any")
-            given = map(context_of_call.params.get, ("kubeconfig", "context", "namespace"))
-            objects = gateway(*given).objects(kind.plural) if kind.name in among else ()
-            found = [f"{written}/{raw['metadata']['name']}" for raw in objects]
+            if kind.name in among:
+                client = gateway(*map(context_of_call.params.get, ("kubeconfig", "context", "namespace")))
+                found = [f"{written}/{raw['metadata']['name']}" for raw in client.objects(kind.plural)]
     yield from (target for target in found if target.startswith(incomplete))

@@ -1,24 +1,16 @@
 """Draw a timeline: attempts as bars, packed into lanes by node, over the job's critical path.
 
-`layout` turns a timeline into coordinates (pixels of the SVG's own view box); the templates only draw them.
+`Picture` turns timelines into coordinates (pixels of the SVG's own view box); the templates only draw them.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import datetime as dt
 import textwrap
-from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
-import jinja2
-
+from boathouse_cli import model, timeline
 from boathouse_cli.timeline import Activity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from boathouse_cli import timeline
 
 COLOURS: Final[Mapping[Activity, str]] = {
     Activity.WAITING: "#dcdcdc",
@@ -52,8 +44,6 @@ CHARACTER: Final = 6.6
 """Width of an average character of a name, generously."""
 TITLE_CHARACTERS: Final = 140
 TITLE_LINE: Final = 18
-LEGEND_COLUMNS: Final = 3
-LEGEND_LINE: Final = 18
 NO_NODE: Final = "no node yet"
 LEVELS: Final = 4 * LANE
 """Height of the area that shows how many nodes a cluster had."""
@@ -62,27 +52,25 @@ TRANSIENT_COLOUR: Final = "#efb03f"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """A rectangle that has a title."""
+class Rect:
+    """One coloured piece of a bar."""
 
     x: float
     y: float
     width: float
     height: float = BAR
+    colour: str
     title: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rect(Shape):
-    """One coloured piece of a bar."""
-
-    colour: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Frame(Shape):
+class Frame:
     """Outline of one attempt, with its name if it fits."""
 
+    x: float
+    y: float
+    width: float
+    height: float = BAR
     failed: bool
     label: str
 
@@ -103,14 +91,6 @@ class Group:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Tick:
-    """A mark on the time axis."""
-
-    x: float
-    label: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
     """A row of the table of seconds."""
 
@@ -120,204 +100,141 @@ class Share:
     task_s: float
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
-    """Everything that the templates draw."""
-
-    title: str
-    title_lines: tuple[str, ...]
-    subtitle: str
-    width: int
-    height: float
-    top: float
-    left: float
-    right: int
-    bottom: float
-    groups: tuple[Group, ...]
-    rects: tuple[Rect, ...]
-    frames: tuple[Frame, ...]
-    ticks: tuple[Tick, ...]
-    shares: tuple[Share, ...]
-
-    @property
-    def legend_height(self) -> int:
-        """Height of the legend below the picture, a line for every three activities."""
-        return -(-len(self.shares) // LEGEND_COLUMNS) * LEGEND_LINE
-
-
 def to_svg(*lines: timeline.Timeline) -> str:
     """Return a self-contained SVG document with the timelines of one or more jobs."""
-    return _environment().get_template("timeline.svg.j2").render(p=layout(*lines), legend=True)
+    return _rendered("timeline.svg.j2", lines, has_legend=True)
 
 
 def to_html(*lines: timeline.Timeline) -> str:
     """Return a self-contained HTML page with the picture and a table of seconds by phase."""
-    return _environment().get_template("timeline.html.j2").render(p=layout(*lines), legend=False)
+    return _rendered("timeline.html.j2", lines, has_legend=False)
 
 
-def layout(*lines: timeline.Timeline) -> Picture:
-    """Compute the coordinates of everything in the picture; jobs share nodes and the axis of time."""
-    start_s = min(line.start_s for line in lines)
-    duration_s = max(line.end_s for line in lines) - start_s
-    title = "; ".join(
-        f"{line.job.title}: {line.job.phase or 'Pending'} after {line.duration_s:.1f} s" for line in lines
-    )
-    title_lines = textwrap.wrap(title, TITLE_CHARACTERS)
-    left = _left(lines)
-    scale = _Scale(start_s=start_s, left=left, pixels_per_s=(WIDTH - left - RIGHT) / max(duration_s, 1e-3))
-    y = top = float(TOP + (len(title_lines) - 1) * TITLE_LINE)
-    groups: list[Group] = []
-    rects: list[Rect] = []
-    frames: list[Frame] = []
-    for line in lines:
-        groups.append(Group(name=_path_name(line, lines), y=y, height=LANE))
-        rects += [scale.rect(segment, y, f"{_of(line, lines)}{line.path_name}: ") for segment in line.critical_path]
-        y += LANE + GROUP_GAP
+def _rendered(template: str, lines: Sequence[timeline.Timeline], *, has_legend: bool) -> str:
+    import jinja2  # only a picture needs it
+
+    loader = jinja2.PackageLoader("boathouse_cli")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    return environment.get_template(template).render(p=Picture(*lines), legend=has_legend)
+
+
+class Picture:
+    """Everything that the templates draw; jobs share nodes and the axis of time."""
+
+    width = WIDTH
+    right = WIDTH - RIGHT
+
+    def __init__(self, *lines: timeline.Timeline) -> None:
+        self._lines = lines
+        self._start_s = min(line.job.created_s for line in lines)
+        duration_s = max(line.end_s for line in lines) - self._start_s
+        self.title = "; ".join(
+            f"{line.job.title}: {line.job.phase or 'Pending'} after {line.duration_s:.1f} s" for line in lines
+        )
+        self.title_lines = textwrap.wrap(self.title, TITLE_CHARACTERS)
+        bars = sorted((bar for line in lines for bar in line.bars), key=lambda bar: bar.start_s)
+        self.subtitle = self._subtitle([bar.pod for bar in bars])
+        nodes = sorted({bar.pod.node or NO_NODE for bar in bars})
+        # The longest name next to the lanes needs this width.
+        longest = min(max(map(len, (*nodes, *map(self._path_name, lines)))), LONGEST)
+        self.left = max(LEFT, round(20 + CHARACTER * longest))
+        self._pixels_per_s = (self.right - self.left) / max(duration_s, 1e-3)
+        self.groups, self.rects, self.frames = list[Group](), list[Rect](), list[Frame]()
+        self.top = self.bottom = float(TOP + (len(self.title_lines) - 1) * TITLE_LINE)
+        for line in lines:
+            self._draw_path(line)
+        titles = {id(bar): self._of(line) for line in lines for bar in line.bars}
+        for node in nodes:
+            self._draw_node(node, [bar for bar in bars if (bar.pod.node or NO_NODE) == node], titles)
+        self.height = self.bottom + 24
+        self.ticks = self._ticks(duration_s)
+        self.shares = shares(*lines)
+
+    def _path_name(self, line: timeline.Timeline) -> str:
+        return line.path_name if len(self._lines) == 1 else line.job.title
+
+    def _of(self, line: timeline.Timeline) -> str:
+        """Return the job's title as a prefix if the picture has several jobs."""
+        return f"{line.job.title} " if len(self._lines) > 1 else ""
+
+    def _subtitle(self, pods: Sequence[model.TaskPod]) -> str:
+        started = dt.datetime.fromtimestamp(self._start_s, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        nodes = {pod.node for pod in pods if pod.node}
+        progress = "; ".join(line.job.progress for line in self._lines if line.job.progress)
+        return ", ".join(filter(None, (f"{len(pods)} pods on {len(nodes)} nodes", progress))) + f"; created {started}"
+
+    def _add_group(self, name: str, height: float) -> float:
+        """Add a group below the others; return where it begins."""
+        y = self.bottom
+        self.groups.append(Group(name=name, y=y, height=height))
+        self.bottom += height + GROUP_GAP
+        return y
+
+    def _draw_path(self, line: timeline.Timeline) -> None:
+        y = self._add_group(self._path_name(line), LANE)
+        self._draw_segments(line.critical_path, y, f"{self._of(line)}{line.path_name}: ")
         if line.levels:
-            most = max(level.core + level.transient for level in line.levels)
-            groups.append(Group(name=f"nodes (at most {most})", y=y, height=LEVELS))
-            rects += scale.levels(line, y, most, _of(line, lines))
-            y += LEVELS + GROUP_GAP
-    titles = {
-        id(bar): f"{_of(line, lines)}{bar.pod.task} attempt {bar.pod.attempt}: " for line in lines for bar in line.bars
-    }
-    all_bars = sorted((bar for line in lines for bar in line.bars), key=lambda bar: bar.start_s)
-    for node in sorted({bar.pod.node or NO_NODE for bar in all_bars}):
-        bars = [bar for bar in all_bars if (bar.pod.node or NO_NODE) == node]
-        lanes = _lanes(bars)
-        groups.append(Group(name=node, y=y, height=LANE * (max(lanes) + 1)))
-        for bar, lane in zip(bars, lanes, strict=True):
-            bar_y, name = y + lane * LANE + (LANE - BAR) / 2, titles[id(bar)]
-            rects += [scale.rect(segment, bar_y, name) for segment in bar.segments if segment.duration_s > 0]
-            frames.append(scale.frame(bar, bar_y, name))
-        y += groups[-1].height + GROUP_GAP
-    return Picture(
-        title=title,
-        title_lines=tuple(title_lines),
-        subtitle=_subtitle(lines, start_s),
-        width=WIDTH,
-        height=y + 24,
-        top=top,
-        left=left,
-        right=WIDTH - RIGHT,
-        bottom=y,
-        groups=tuple(groups),
-        rects=tuple(rects),
-        frames=tuple(frames),
-        ticks=scale.ticks(duration_s),
-        shares=shares(*lines),
-    )
+            self._draw_levels(line)
 
+    def _draw_segments(self, segments: Iterable[timeline.Segment], y: float, prefix: str) -> None:
+        for segment in segments:
+            title = (
+                f"{prefix}{segment.activity.value}, {segment.duration_s:.2f} s "
+                f"(from {segment.start_s - self._start_s:.2f} to {segment.end_s - self._start_s:.2f})"
+            )
+            x, width = self._span(segment, 0.4)
+            self.rects.append(Rect(x=x, y=y, width=width, colour=COLOURS[segment.activity], title=title))
 
-def shares(*lines: timeline.Timeline) -> tuple[Share, ...]:
-    """Return the seconds of each activity, along the critical paths and over all attempts."""
-    wall: Counter[Activity] = sum((Counter(line.wall_seconds()) for line in lines), Counter())
-    task: Counter[Activity] = sum((Counter(line.task_seconds()) for line in lines), Counter())
-    return tuple(
-        Share(
-            activity=activity.value,
-            colour=COLOURS[activity],
-            wall_s=wall.get(activity, 0.0),
-            task_s=task.get(activity, 0.0),
-        )
-        for activity in Activity
-        if activity in wall or activity in task
-    )
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Scale:
-    start_s: float
-    left: float
-    pixels_per_s: float
-
-    def x(self, at_s: float) -> float:
-        return round(self.left + (at_s - self.start_s) * self.pixels_per_s, 2)
-
-    def span(self, piece: timeline.Segment | timeline.Level | timeline.Bar, least: float) -> tuple[float, float]:
-        """Return where a piece begins, and how wide it is."""
-        x = self.x(piece.start_s)
-        return x, round(max(self.x(piece.end_s) - x, least), 2)
-
-    def rect(self, segment: timeline.Segment, y: float, prefix: str) -> Rect:
-        title = (
-            f"{prefix}{segment.activity.value}, {segment.duration_s:.2f} s "
-            f"(from {segment.start_s - self.start_s:.2f} to {segment.end_s - self.start_s:.2f})"
-        )
-        x, width = self.span(segment, 0.4)
-        return Rect(x=x, y=y, width=width, colour=COLOURS[segment.activity], title=title)
-
-    def levels(self, line: timeline.Timeline, y: float, most: int, prefix: str) -> Iterator[Rect]:
-        """Yield the size of a cluster as two areas that are stacked: core nodes below, transient ones above."""
+    def _draw_levels(self, line: timeline.Timeline) -> None:
+        """Draw the size of a cluster as two areas that are stacked: core nodes below, transient ones above."""
+        most = max(level.core + level.transient for level in line.levels)
+        y = self._add_group(f"nodes (at most {most})", LEVELS)
         for level in line.levels:
-            x, width = self.span(level, 0.4)
-            base = y + LEVELS
-            seconds = f"from {level.start_s - self.start_s:.0f} to {level.end_s - self.start_s:.0f} s"
-            title = f"{prefix}{level.core} core and {level.transient} transient nodes, {seconds}"
+            (x, width), base = self._span(level, 0.4), y + LEVELS
+            seconds = f"from {level.start_s - self._start_s:.0f} to {level.end_s - self._start_s:.0f} s"
+            title = f"{self._of(line)}{level.core} core and {level.transient} transient nodes, {seconds}"
             for count, colour in ((level.core, CORE_COLOUR), (level.transient, TRANSIENT_COLOUR)):
                 height = LEVELS * count / max(most, 1)
                 base -= height
                 if count:
-                    yield Rect(x=x, y=round(base, 2), width=width, height=round(height, 2), colour=colour, title=title)
+                    area = Rect(x=x, y=round(base, 2), width=width, height=round(height, 2), colour=colour, title=title)
+                    self.rects.append(area)
 
-    def frame(self, bar: timeline.Bar, y: float, title: str) -> Frame:
-        x, width = self.span(bar, 0.8)
-        label = bar.pod.task if width > 7 * len(bar.pod.task) else ""
-        return Frame(x=x, y=y, width=width, failed=bar.pod.failed, label=label, title=title + _ended(bar))
+    def _draw_node(self, node: str, bars: Sequence[timeline.Bar], titles: Mapping[int, str]) -> None:
+        """Draw the attempts of a node, in order of their start: each has the lowest lane that is free."""
+        free_from: list[float] = []
+        for bar in bars:
+            lane = next((n for n, free_s in enumerate(free_from) if free_s <= bar.start_s), len(free_from))
+            free_from[lane : lane + 1] = [bar.end_s]
+            y = self.bottom + lane * LANE + (LANE - BAR) / 2
+            drawn = (segment for segment in bar.segments if segment.duration_s > 0)
+            self._draw_segments(drawn, y, f"{titles[id(bar)]}{bar.pod.task} attempt {bar.pod.attempt}: ")
+            x, width = self._span(bar, 0.8)
+            label = bar.pod.task if width > 7 * len(bar.pod.task) else ""
+            self.frames.append(Frame(x=x, y=y, width=width, failed=bar.pod.failed, label=label))
+        self._add_group(node, LANE * len(free_from))
 
-    def ticks(self, duration_s: float) -> tuple[Tick, ...]:
+    def _x(self, at_s: float) -> float:
+        return round(self.left + (at_s - self._start_s) * self._pixels_per_s, 2)
+
+    def _span(self, piece: timeline.Segment | timeline.Level | timeline.Bar, least: float) -> tuple[float, float]:
+        """Return where a piece begins, and how wide it is."""
+        x = self._x(piece.start_s)
+        return x, round(max(self._x(piece.end_s) - x, least), 2)
+
+    def _ticks(self, duration_s: float) -> list[tuple[float, str]]:
         step = next(
             step * 10**power for power in range(-2, 7) for step in (1, 2, 5) if step * 10**power * TICKS >= duration_s
         )
-        count = int(duration_s / step) + 1
-        return tuple(Tick(x=self.x(self.start_s + n * step), label=f"{n * step:g} s") for n in range(count))
+        return [(self._x(self._start_s + n * step), f"{n * step:g} s") for n in range(int(duration_s / step) + 1)]
 
 
-def _lanes(bars: Sequence[timeline.Bar]) -> list[int]:
-    """Return the lowest free lane for each bar. Bars are in order of their start."""
-    free_from: list[float] = []
-    lanes: list[int] = []
-    for bar in bars:
-        lane = next((n for n, free_s in enumerate(free_from) if free_s <= bar.start_s), len(free_from))
-        free_from[lane : lane + 1] = [bar.end_s]
-        lanes.append(lane)
-    return lanes
-
-
-def _path_name(line: timeline.Timeline, lines: Sequence[timeline.Timeline]) -> str:
-    return line.path_name if len(lines) == 1 else line.job.title
-
-
-def _left(lines: Sequence[timeline.Timeline]) -> float:
-    """Return the width that the longest name next to the lanes needs."""
-    names = {_path_name(line, lines) for line in lines}
-    names |= {bar.pod.node or NO_NODE for line in lines for bar in line.bars}
-    return max(LEFT, round(20 + CHARACTER * min(max(map(len, names)), LONGEST)))
-
-
-def _of(line: timeline.Timeline, lines: Sequence[timeline.Timeline]) -> str:
-    """Return the job's title as a prefix if the picture has several jobs."""
-    return f"{line.job.title} " if len(lines) > 1 else ""
-
-
-def _ended(bar: timeline.Bar) -> str:
-    seconds = f"{bar.end_s - bar.start_s:.2f} s on {bar.pod.node or NO_NODE}"
-    result = bar.pod.result
-    return f"{seconds}, failed: {result.reason if result else 'killed'}" if bar.pod.failed else seconds
-
-
-def _subtitle(lines: Sequence[timeline.Timeline], start_s: float) -> str:
-    started = dt.datetime.fromtimestamp(start_s, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    pods = [bar.pod for line in lines for bar in line.bars]
-    nodes = {pod.node for pod in pods if pod.node}
-    progress = "; ".join(line.job.progress for line in lines if line.job.progress)
-    return ", ".join(filter(None, (f"{len(pods)} pods on {len(nodes)} nodes", progress))) + f"; created {started}"
-
-
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("boathouse_cli"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
+def shares(*lines: timeline.Timeline) -> tuple[Share, ...]:
+    """Return the seconds of each activity, along the critical paths and over all attempts."""
+    wall_s = timeline.seconds_by_activity(segment for line in lines for segment in line.critical_path)
+    task_s = timeline.seconds_by_activity(segment for line in lines for bar in line.bars for segment in bar.segments)
+    return tuple(
+        Share(activity=activity.value, colour=colour, wall_s=wall_s[activity], task_s=task_s[activity])
+        for activity, colour in COLOURS.items()
+        if wall_s[activity] or task_s[activity]
     )

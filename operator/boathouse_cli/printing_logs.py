@@ -5,8 +5,6 @@ JobHistoryServer reads them from HDFS. Both are asked through the API server, wi
 answer is of the cluster's image: names are checked before they become a part of a path.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import dataclasses
@@ -15,20 +13,16 @@ import json
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST, PLURAL, Role
 from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, mrjobs, sparkapps
 from boathouse_cli.errors import CommandError, ExitCode, StartingError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from boathouse_cli.gateway import Gateway
-    from boathouse_cli.mrjobs import Application, MRJob
-
+from boathouse_cli.gateway import Gateway
+from boathouse_cli.mrjobs import Application, MRJob
 
 MASTER: Final = Role.MASTER.value
 RESOURCE_MANAGER_PORT: Final = 8088

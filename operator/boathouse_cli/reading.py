@@ -1,12 +1,15 @@
-"""What the commands print that only read the cluster."""
+"""What the commands print that only read the cluster, once or until a job ends."""
 
-from __future__ import annotations
-
+import contextlib
 import dataclasses
+import math
 import time
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
 
-from rich import console
+import typer
+from rich import console, progress_bar, table, text
 from rich import live as rich_live
 
 from boathouse.resources import names
@@ -14,14 +17,7 @@ from boathouse_cli import explain as explaining
 from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, options, picture, tables, usage
 from boathouse_cli.errors import CommandError, ExitCode, UsageError
-from boathouse_cli.explain import explain_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from boathouse_cli.gateway import Gateway
-
+from boathouse_cli.gateway import Gateway
 
 T = TypeVar("T")
 ACTIVE: Final = "active"
@@ -88,7 +84,7 @@ def draw(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, now
         return tables.jobs(active, namespaces=all_namespaces, now_s=now_s)
 
     def shares() -> console.RenderableType:
-        return tables.queues(queues_of(gateway, operator_namespace))
+        return tables.queues(_queues(gateway, operator_namespace))
 
     parts: list[console.RenderableType] = []
     refused: list[CommandError] = []
@@ -118,14 +114,16 @@ def explain(gateway: Gateway, target: str, operator_namespace: str, output: opti
             now_s=time.time(),
         )
     else:
-        job = kinds.job(gateway, kind, name)
-        queue, pods = queue_of(gateway, job, operator_namespace), kinds.pods(gateway, kind, job)
+        job, queue = kinds.job(gateway, kind, name), None
+        with contextlib.suppress(CommandError):  # the user may not read other namespaces and nodes
+            queue = next((queue for queue in _queues(gateway, operator_namespace) if queue.name == job.queue), None)
+        pods = kinds.pods(gateway, kind, job)
         if isinstance(job, mrclusters.MRCluster):
             try:
-                others = kinds.clusters(gateway, all_namespaces=True)
+                others = gateway.objects(kind.plural, all_namespaces=True)
             except CommandError:  # the user may not read other namespaces
-                others = kinds.clusters(gateway, all_namespaces=False)
-            answer = explain_cluster(job, pods, queue, others, now_s=time.time())
+                others = gateway.objects(kind.plural)
+            answer = explaining.explain_cluster(job, pods, queue, map(mrclusters.read, others), now_s=time.time())
         else:
             answer = explaining.explain_job(job, pods, queue, now_s=time.time())
     if output is not options.Format.TABLE:
@@ -190,7 +188,7 @@ def timeline(gateway: Gateway, targets: Sequence[tuple[kinds.Kind, str]], output
 
 def list_queues(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
     """Print the queues."""
-    _print(queues_of(gateway, operator_namespace), output, tables.queues)
+    _print(_queues(gateway, operator_namespace), output, tables.queues)
 
 
 def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
@@ -212,8 +210,7 @@ def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Forma
         screen.print(tables.differences(found, now_s))
 
 
-def queues_of(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, ...]:
-    """Return the queues with their usage."""
+def _queues(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, ...]:
     return usage.of_queues(
         usage.configured(gateway.data(operator_namespace, *gateways.CONFIG)),
         [kinds.read(raw) for raw in kinds.raw_jobs(gateway, all_namespaces=True)],
@@ -225,9 +222,92 @@ def queues_of(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, .
     )
 
 
-def queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> usage.Queue | None:
-    """Return the job's queue, or None if the user may not read other namespaces and nodes."""
-    try:
-        return next((queue for queue in queues_of(gateway, operator_namespace) if queue.name == job.queue), None)
-    except CommandError:
-        return None
+POLL_S: Final = 1.0
+LINE_EVERY_S: Final = 10.0
+"""Interval of lines where the output is not a terminal; a change of phase prints a line at once."""
+
+
+def draw_job(job: model.Job, *, now_s: float) -> table.Table:
+    """Return the phase, a progress bar for each stage, and why the job is pending."""
+    drawn = table.Table.grid(padding=(0, 2))
+    drawn.add_row(text.Text(job.title, style="bold"), "", f"{job.phase or 'Pending'}, {_age(job, now_s)}")
+    for stage in job.stages:
+        bar = progress_bar.ProgressBar(total=stage.total, completed=stage.done, width=40) if stage.total else ""
+        drawn.add_row(stage.name, bar, stage.text)
+    if why := tables.why(job):
+        drawn.add_row("reason", "", why)
+    return drawn
+
+
+def job_line(job: model.Job, *, now_s: float) -> str:
+    """Return the job's phase, progress and reason in one line, for logs."""
+    words = (job.title, job.phase or "Pending", job.progress or job.activity, _age(job, now_s), tables.why(job))
+    return " ".join(filter(None, words))
+
+
+def _age(job: model.Job, now_s: float) -> str:
+    return model.duration((job.completed_s or now_s) - job.created_s)
+
+
+def follow(
+    gateway: Gateway, kind: kinds.Kind, name: str, screen: console.Console, *, timeout_s: float | None = None
+) -> model.Job:
+    """Wait until a job ends."""
+    deadline_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    last_line = ("", 0.0)
+    with rich_live.Live(console=screen, refresh_per_second=4, transient=True) as view:
+        while True:
+            job = kinds.job(gateway, kind, name)
+            if screen.is_terminal:
+                view.update(draw_job(job, now_s=time.time()))
+            else:
+                last_line = _say(job, last_line, screen)
+            if job.finished:
+                return job
+            if time.monotonic() > deadline_s:
+                raise CommandError(
+                    f"{job.title} has not ended after {timeout_s:.0f} s: see `boathouse explain {job.title}`",
+                    ExitCode.TIMEOUT,
+                )
+            time.sleep(POLL_S)
+
+
+def _say(job: model.Job, last_line: tuple[str, float], screen: console.Console) -> tuple[str, float]:
+    phase, at_s = last_line
+    now_s = time.monotonic()
+    if job.phase == phase and now_s - at_s < LINE_EVERY_S:
+        return last_line
+    screen.print(job_line(job, now_s=time.time()), highlight=False, soft_wrap=True)
+    return job.phase, now_s
+
+
+def follow_driver(gateway: Gateway, name: str) -> None:
+    """Print the logs of a SparkApp's drivers, attempt after attempt, until it ends; its phases on stderr."""
+    screen, last_line = console.Console(stderr=True), ("", 0.0)
+    printed: set[str] = set()
+    while True:
+        job = kinds.job(gateway, kinds.SPARKAPP, name)
+        for pod in sorted(kinds.pods(gateway, kinds.SPARKAPP, job), key=lambda pod: pod.attempt):
+            if pod.task == model.DRIVER and pod.started_s is not None and pod.name not in printed:
+                printed.add(pod.name)
+                for line in gateway.log(pod.name, pod.container, tail=None, follow=True):
+                    print(line, flush=True)
+        if job.finished:
+            _conclude(job, screen)
+            return
+        if not printed:
+            last_line = _say(job, last_line, screen)
+        time.sleep(POLL_S)
+
+
+def until_end(gateway: Gateway, kind: kinds.Kind, name: str, *, timeout_s: float | None = None) -> None:
+    """Follow a job until it ends, and say how; the exit code says whether it failed."""
+    screen = console.Console()
+    _conclude(follow(gateway, kind, name, screen, timeout_s=timeout_s), screen)
+
+
+def _conclude(ended: model.Job, screen: console.Console) -> None:
+    headline = explaining.explain_job(ended, [], None, now_s=time.time()).headline
+    screen.print(headline, highlight=False, markup=False, soft_wrap=True)
+    if ended.phase != "Succeeded":
+        raise typer.Exit(ExitCode.JOB_FAILED)

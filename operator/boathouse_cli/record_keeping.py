@@ -4,24 +4,18 @@ Lines of JSON are only ever appended, so that a stop loses the last one at most.
 objects that are there.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import fcntl
 import os
-from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final, TypeAlias
 
 import msgspec
 
-from boathouse_cli import kinds, record_lines
+from boathouse_cli import kinds, model, record_lines
 from boathouse_cli.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from boathouse_cli import model
 
 _DECODER: Final[msgspec.json.Decoder[record_lines.Line]] = msgspec.json.Decoder(record_lines.Line)
 _LONGEST_LINE: Final = 1 << 20

@@ -6,11 +6,11 @@ program; never commands, arguments or other labels. What cannot be read raises o
 Times are seconds since the epoch (UTC).
 """
 
-from __future__ import annotations
-
+import datetime as dt
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -20,10 +20,6 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling.pods import requests
 from boathouse.services.mrjob import results
 from boathouse_cli import kinds, model, mrjobs
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Mapping
 
 FORMAT: Final = "boathouse-recording/1"
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -37,6 +33,7 @@ _MOST: Final = float(1 << 53)
 _MOST_MILLI: Final = 10**9
 _MOST_BYTES: Final = 1 << 50
 _MOST_TASKS: Final = 10**7
+_LATEST_S: Final = 253402300800.0  # the year 10000
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,20 +49,14 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
 
 
 class Begin(_Line, frozen=True, kw_only=True, tag="begin"):
-    """The recording begins, or goes on after a stop.
-
-    Attributes:
-        namespace: The only one that is recorded; empty for all.
-        profile: Of the operator; empty where its configuration may not be read.
-        unread: What the user may not read.
-    """
+    """The recording begins, or goes on after a stop."""
 
     at_s: float
     format: str = FORMAT
-    namespace: str = ""
-    profile: str = ""
+    namespace: str = ""  # the only one that is recorded; empty for all
+    profile: str = ""  # of the operator; empty where its configuration may not be read
     queues: tuple[Queue, ...] = ()
-    unread: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()  # what the user may not read
 
 
 class Mark(_Line, frozen=True, kw_only=True, tag="mark"):
@@ -88,43 +79,25 @@ class Node(_Line, frozen=True, kw_only=True, tag="node"):
 
 
 class Job(_Line, frozen=True, kw_only=True, tag="job"):
-    """A job; a later line of the same `uid` replaces it.
-
-    Attributes:
-        kind: `mrjob` or `sparkapp`.
-        program: Hash of what it runs.
-        maps: How many it has; 0 where that is not known.
-        on_cluster: Whether its tasks run inside an MRCluster.
-        is_remote: Whether it reads an object store, and no disks of nodes.
-    """
+    """A job; a later line of the same `uid` replaces it."""
 
     uid: str
-    kind: str
+    kind: str  # `mrjob` or `sparkapp`
     namespace: str
     name: str
     created_s: float
     queue: str = ""
-    program: str = ""
+    program: str = ""  # hash of what it runs
     phase: str = ""
     ended_s: float | None = None
-    maps: int = 0
+    maps: int = 0  # as of reduces, also where that is not known
     reduces: int = 0
-    on_cluster: bool = False
-    is_remote: bool = False
+    on_cluster: bool = False  # its tasks run inside an MRCluster
+    is_remote: bool = False  # it reads an object store, and no disks of nodes
 
 
 class Pod(_Line, frozen=True, kw_only=True, tag="pod"):
-    """A pod that has a node, of any scheduler; a later line of the same `uid` replaces it.
-
-    Attributes:
-        owner: UID of its controller: a job, or the driver of an executor.
-        type: map, reduce, driver, executor and so on; empty for a pod of no job.
-        ideal_bytes: The memory that it was meant to have, if it got less.
-        succeeded: Whether it ended so.
-        end_is_known: False for one that went while nobody looked: it ended at the latest then.
-        input_bytes: What it reported to have read.
-        counters: Its signals (`COUNTERS`).
-    """
+    """A pod that has a node, of any scheduler; a later line of the same `uid` replaces it."""
 
     uid: str
     namespace: str
@@ -132,27 +105,22 @@ class Pod(_Line, frozen=True, kw_only=True, tag="pod"):
     cpu_milli: int
     memory_bytes: int
     placed_s: float
-    owner: str = ""
-    type: str = ""
+    owner: str = ""  # UID of its controller: a job, or the driver of an executor
+    type: str = ""  # map, reduce, driver, executor and so on; empty for a pod of no job
     step: int = 0
     index: int = 0
-    ideal_bytes: int = 0
+    ideal_bytes: int = 0  # the memory that it was meant to have, if it got less
     ended_s: float | None = None
     succeeded: bool = False
-    end_is_known: bool = True
-    input_bytes: float = 0.0
-    counters: dict[str, float] = {}
+    end_is_known: bool = True  # False for one that went while nobody looked: it ended at the latest then
+    input_bytes: float = 0.0  # what it reported to have read
+    counters: dict[str, float] = {}  # its signals (`COUNTERS`)
 
 
-UNREADABLE: Final = (
-    *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, msgspec.ValidationError),
-)
+UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 """What an object raises that is none of its kind, or has a number or a text that no honest one has."""
 
 Line: TypeAlias = Begin | Mark | Node | Job | Pod
-
-
-# Objects
 
 
 def node(raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Node:
@@ -261,8 +229,7 @@ def _whole(value: Any, most: int) -> int:
 
 def _number(text: str, most: int = _MOST_TASKS) -> int:
     """Return the number in a label or annotation; 0 for other text."""
-    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    return min(int(text), most) if is_number else 0
+    return min(int(text), most) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else 0
 
 
 def _amount(value: float) -> float:
@@ -279,6 +246,3 @@ def _time(value_s: float) -> float:
     if not 0 <= value_s <= _LATEST_S:
         raise ValueError("a time is out of range")
     return float(value_s)
-
-
-_LATEST_S: Final = 253402300800.0  # the year 10000

@@ -3,8 +3,6 @@
 Each kind has a list and a watch, which go on after all that breaks a watch: expiry, a lost connection, errors.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools
@@ -13,8 +11,9 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeAlias
 
 from rich import console
 
@@ -22,13 +21,8 @@ from boathouse.resources import quantity
 from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, record_keeping, record_lines, usage
 from boathouse_cli.errors import CommandError, ExitCode, ExpiredError, ForbiddenError, UnknownKindError
+from boathouse_cli.gateway import Gateway
 from boathouse_cli.record_keeping import NODES, PODS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from boathouse_cli.gateway import Gateway
 
 BROKEN = (ValueError, KeyError, TypeError, AttributeError)
 """What the client raises for an answer that is none of an API server."""
@@ -140,7 +134,7 @@ class _Session:
         self.recorder.mark()
         self.say(f"{self.recorder.summary} so far")
 
-    def _readable(self) -> Iterator[_Watch]:
+    def _readable(self) -> "Iterator[_Watch]":
         """Yield a watch for what the user may read, its first page read."""
         unknown = 0
         for plural in (NODES, *(kind.plural for kind in kinds.JOBS), PODS):
@@ -251,18 +245,26 @@ class _Watch:
                 self._say(f"{problem}; trying again")
             self._problem = problem or self._problem
             # A server that ends each watch at once is no reason for a busy loop either.
-            is_well = not problem and time.monotonic() - began_s > _SHORT_S
-            failures = 0 if is_well else failures + 1
+            failures = 0 if not problem and time.monotonic() - began_s > _SHORT_S else failures + 1
             if failures:
                 self._session.stop.wait(BACKOFF_S[min(failures, len(BACKOFF_S)) - 1])
 
     def _watch_once(self) -> str:
         """Watch until the server ends it; return what went wrong, empty for nothing."""
+        session = self._session
         try:
             if not self._revision:
                 self.open()
-                self.forward_list(self._session.put)
-            self._watch()
+                self.forward_list(session.put)
+            for kind, raw in session.gateway.changes(self.plural, self._revision, all_namespaces=self._all_namespaces):
+                if kind in {"ADDED", "MODIFIED", _DELETED}:
+                    session.put(functools.partial(session.recorder.observe, self.plural, raw, is_gone=kind == _DELETED))
+                self._revision = raw["metadata"]["resourceVersion"]
+                if session.stop.is_set():
+                    break
+                if self._problem:
+                    self._say("watched again")
+                    self._problem = ""
         except ExpiredError:
             self._revision = ""
         except CommandError as error:
@@ -271,18 +273,6 @@ class _Watch:
             self._revision = ""
             return f"an answer is not understood: {error!r:.100}"
         return ""
-
-    def _watch(self) -> None:
-        session = self._session
-        for kind, raw in session.gateway.changes(self.plural, self._revision, all_namespaces=self._all_namespaces):
-            if kind in frozenset({"ADDED", "MODIFIED", _DELETED}):
-                session.put(functools.partial(session.recorder.observe, self.plural, raw, is_gone=kind == _DELETED))
-            self._revision = raw["metadata"]["resourceVersion"]
-            if session.stop.is_set():
-                return
-            if self._problem:
-                self._say("watched again")
-                self._problem = ""
 
     def _say(self, what: str) -> None:
         self._session.put(functools.partial(self._session.say, f"{self.plural}: {what}"))

@@ -4,9 +4,10 @@
   left out with a count.
 * A node is as large as what pods that are not in the workload leave of it on average. Nodes that were usable for less
   than half of the recording are left out.
+* A stage of a job is a phase. It waits for the end of the phase before if none of its tasks was placed earlier; else
+  its tasks' times count from when all of the phase before was placed, as that is when the simulator submits them.
+* A task runs from its placement to its end, so a pod's start is in it; the times of a repeated task's attempts add up.
 """
-
-from __future__ import annotations
 
 import collections
 import dataclasses
@@ -16,24 +17,30 @@ import json
 import math
 import secrets
 import statistics
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 import msgspec
 from rich import console
 
-from boathouse_cli import kinds, record_keeping, record_lines, record_phases
+from boathouse_cli import kinds, record_keeping, record_lines
 from boathouse_cli import model as models
 from boathouse_cli.errors import UsageError
 from boathouse_policies import model
 from boathouse_sim import neutral
 from boathouse_sim.conditions import Conditions, RunTimes
 from boathouse_sim.topology import Cluster, Machine
-from boathouse_sim.workload import JobSpec, Phase, Workload, WorkloadError
+from boathouse_sim.workload import JobSpec, Penalty, Phase, Workload, WorkloadError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
+RESOLUTION_S: Final = 1.0
+"""Kubernetes truncates times to whole seconds."""
+ORDER: Final = {
+    kinds.MRJOB.name: {"setup": 0, "map": 1, "uber": 1, "reduce": 2, "commit": 3},
+    kinds.SPARKAPP.name: {"driver": 0, "executor": 1},
+}
+"""Types of tasks in the order in which a job runs them; others, such as probes and clean-ups, are of no phase."""
+MB: Final = 1 << 20
 LEAST_PRESENCE: Final = 0.5
 CLOCKS_S: Final = 300.0
 """How far the clocks of nodes, of the API server and of this machine may differ."""
@@ -104,19 +111,16 @@ class _Seen:
 
 
 def build(lines: Iterable[record_lines.Line], name: str, *, salt: bytes | None = None) -> Built:
-    """Return the workload of a recording.
+    """Return the workload of a recording; with a salt, hashes stand in place of all names.
 
-    With a salt, hashes stand in place of all names.
-
-    Raises:
-        NothingRecordedError: There is no job in it that came and ended while the recording ran.
+    Raises NothingRecordedError if no job in it came and ended while the recording ran.
     """
     seen = _Seen()
     for line in lines:
         seen.add(line)
     alias = _aliases(salt)
     tasks, left_out = _tasks_by_job(seen)
-    phases = {uid: record_phases.phases(seen.jobs[uid], pods) for uid, pods in tasks.items()}
+    phases = {uid: _phases(seen.jobs[uid], pods) for uid, pods in tasks.items()}
     machines = _machines(seen, {pod.uid for pods in tasks.values() for pod in pods}, alias)
     for uid in [uid for uid, those in phases.items() if not _fits(those, machines)]:
         del phases[uid]
@@ -150,7 +154,7 @@ def _tasks_by_job(seen: _Seen) -> tuple[dict[str, list[record_lines.Pod]], colle
         driver = seen.pods.get(pod.owner)
         job = seen.jobs.get(pod.owner if driver is None else driver.owner)
         # A label and an owner can be forged, but only in one's own namespace.
-        if job is not None and job.namespace == pod.namespace and pod.type in record_phases.ORDER[job.kind]:
+        if job is not None and job.namespace == pod.namespace and pod.type in ORDER[job.kind]:
             pods.setdefault(job.uid, []).append(pod)
     left_out: collections.Counter[str] = collections.Counter()
     taken = {}
@@ -199,6 +203,81 @@ def _is_whole(seen: _Seen, job: record_lines.Job, pods: Sequence[record_lines.Po
     return (is_counted and job.maps > 0) or seen.covers(job.created_s, job.ended_s or job.created_s)
 
 
+def _phases(job: record_lines.Job, pods: Sequence[record_lines.Pod]) -> tuple[Phase, ...]:
+    order, stages = ORDER[job.kind], dict[tuple[int, int, str], dict[object, list[record_lines.Pod]]]()
+    for pod in sorted(pods, key=lambda pod: (pod.placed_s, pod.uid)):
+        tasks = stages.setdefault((pod.step, order[pod.type], pod.type), {})
+        # Executors are told apart by their pods: a repeated one is another task.
+        tasks.setdefault(pod.uid if pod.type == "executor" else pod.index, []).append(pod)
+    found: list[Phase] = []
+    placed_s = ended_s = -math.inf
+    for (_, _, kind), tasks in sorted(stages.items()):
+        attempts = [pod for task in tasks.values() for pod in task]
+        waits = min(pod.placed_s for pod in attempts) >= ended_s - RESOLUTION_S
+        found.append(_phase(kind, tasks, attempts, job.is_remote, from_s=-math.inf if waits else placed_s))
+        placed_s = max(placed_s, *(task[0].placed_s for task in tasks.values()))
+        ended_s = max(ended_s, *(pod.ended_s or pod.placed_s for pod in attempts))
+    return tuple(found)
+
+
+def _phase(
+    kind: str,
+    tasks: Mapping[object, Sequence[record_lines.Pod]],
+    pods: Sequence[record_lines.Pod],
+    is_remote: bool,
+    *,
+    from_s: float,
+) -> Phase:
+    """Return the phase of a stage, with its attempts by index of their task, whose times count from a time on."""
+    ideal_bytes = max(max(pod.ideal_bytes, pod.memory_bytes) for pod in pods)
+    run_times_s = {index: _busy_s(attempts, from_s) for index, attempts in tasks.items()}
+    short = {index for index, attempts in tasks.items() if attempts[-1].memory_bytes < ideal_bytes}
+    penalty = _penalty(run_times_s, short)
+    times_ms = [
+        round(seconds * 1000 / (penalty.factor if index in short else 1.0)) for index, seconds in run_times_s.items()
+    ]
+    inputs = [pod.input_bytes for pod in pods if pod.input_bytes]
+    return Phase(
+        kind=kind,
+        tasks=len(times_ms),
+        duration_ms=round(statistics.fmean(times_ms)),
+        durations_ms=tuple(times_ms) if len(set(times_ms)) > 1 else (),
+        mem_ideal_mb=max(1, math.ceil(ideal_bytes / MB)),
+        cores=max(pod.cpu_milli for pod in pods) / 1000,
+        penalty=penalty,
+        when_ended=from_s == -math.inf,
+        input_bytes=round(statistics.fmean(inputs)) if inputs else None,
+        counters=_counters(pods, is_remote),
+    )
+
+
+def _busy_s(attempts: Sequence[record_lines.Pod], from_s: float) -> float:
+    """Return how long any attempt of a task held room, not counting what was before a time."""
+    total_s, until_s = 0.0, from_s
+    for pod in attempts:
+        ended_s = pod.ended_s or pod.placed_s
+        total_s += max(0.0, ended_s - max(until_s, pod.placed_s))
+        until_s = max(until_s, ended_s)
+    return total_s
+
+
+def _penalty(run_times_s: Mapping[object, float], short: set[object]) -> Penalty:
+    """Return how much longer tasks with less memory ran, where others of the stage had all of theirs."""
+    less = [seconds for index, seconds in run_times_s.items() if index in short]
+    full = [seconds for index, seconds in run_times_s.items() if index not in short]
+    if not less or not full or not statistics.median(full):
+        return Penalty()
+    return Penalty(factor=min(10.0, max(1.0, statistics.median(less) / statistics.median(full))))
+
+
+def _counters(pods: Sequence[record_lines.Pod], is_remote: bool) -> tuple[tuple[str, float], ...]:
+    """Return the mean of what tasks reported; what goes to an object store loads no disk of a node."""
+    names = [name for name in record_lines.COUNTERS if not (is_remote and name in {"read_bytes", "written_bytes"})]
+    reports = [pod.counters for pod in pods if pod.counters]
+    means = [(name, statistics.fmean(report.get(name, 0.0) for report in reports)) for name in names if reports]
+    return tuple(sorted((name, mean) for name, mean in means if mean))
+
+
 def _specs(
     jobs: Sequence[record_lines.Job], phases: Mapping[str, tuple[Phase, ...]], alias: Callable[[str, str], str]
 ) -> Iterable[JobSpec]:
@@ -236,13 +315,15 @@ def _machines(seen: _Seen, taken: set[str], alias: Callable[[str, str], str]) ->
     sizes = {name: max(lines, key=lambda line: line.cpu_milli) for name, lines in seen.nodes.items()}
     held, found, ends_s = _held(seen, sizes, taken), [], seen.sessions[-1][1]
     for name, lines in sorted(seen.nodes.items()):
-        usable_s, size = _usable_s(seen, lines, ends_s), sizes[name]
+        spans = itertools.pairwise([*lines, record_lines.Node(at_s=ends_s, name=name)])
+        usable_s = sum(seen.watched_part_s(line.at_s, to.at_s) for line, to in spans if line.usable)
+        size = sizes[name]
         is_present = usable_s >= LEAST_PRESENCE * seen.watched_s if seen.watched_s else lines[-1].usable
         if not is_present:
             continue
         milli_s, bytes_s = held.get(name, (0.0, 0.0)) if usable_s else (0.0, 0.0)
         milli = size.cpu_milli - round(milli_s / (usable_s or 1.0))
-        mem_mb = int((size.memory_bytes - bytes_s / (usable_s or 1.0)) // record_phases.MB)
+        mem_mb = int((size.memory_bytes - bytes_s / (usable_s or 1.0)) // MB)
         if milli > 0 and mem_mb > 0:
             found.append(_machine(name, milli, mem_mb, alias, rack=size.rack, zone=size.zone))
     return found
@@ -261,12 +342,6 @@ def _held(seen: _Seen, sizes: Mapping[str, record_lines.Node], taken: set[str]) 
     return held
 
 
-def _usable_s(seen: _Seen, lines: Sequence[record_lines.Node], ends_s: float) -> float:
-    """Return how long a node was usable while somebody looked."""
-    until = [*(line.at_s for line in lines[1:]), ends_s]
-    return sum(seen.watched_part_s(line.at_s, to_s) for line, to_s in zip(lines, until, strict=True) if line.usable)
-
-
 def _guessed(seen: _Seen, taken: set[str], alias: Callable[[str, str], str]) -> list[Machine]:
     """Return nodes that just hold what ran on them at once: for users who may not read nodes."""
     events: dict[str, list[tuple[float, int, int]]] = {}
@@ -280,7 +355,7 @@ def _guessed(seen: _Seen, taken: set[str], alias: Callable[[str, str], str]) -> 
         those.sort()  # at one time the ends come first: they are negative
         cpu = max(1, *itertools.accumulate(more for _, more, _ in those))
         memory_bytes = max(itertools.accumulate(more for _, _, more in those))
-        found.append(_machine(name, cpu, max(1, math.ceil(memory_bytes / record_phases.MB)), alias))
+        found.append(_machine(name, cpu, max(1, math.ceil(memory_bytes / MB)), alias))
     return found
 
 

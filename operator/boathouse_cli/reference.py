@@ -1,19 +1,14 @@
 """`python -m boathouse_cli.reference`: write docs/reference/commands.md from the commands themselves."""
 
-from __future__ import annotations
-
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import typer.main
 
 from boathouse_cli import commands, errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 _HEAD: Final = """\

@@ -1,12 +1,11 @@
 """Run the simulations of `boathouse simulate`, and print their results."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from rich import box, console, progress, table
@@ -14,14 +13,8 @@ from rich import box, console, progress, table
 from boathouse_cli import options
 from boathouse_cli.errors import UsageError
 from boathouse_sim import base_world, fluid, neutral, results, simulation, swim
-from boathouse_sim.workload import WorkloadError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from boathouse_sim.results import Outcome
-    from boathouse_sim.workload import Workload
+from boathouse_sim.results import Outcome
+from boathouse_sim.workload import Workload, WorkloadError
 
 
 def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
@@ -29,18 +22,9 @@ def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
     first = next(iter(found.values()))
     has_gangs = any(outcome.gang_wait_s is not None for outcome in found.values())
     # How long applications that start whole waited, and the CPU that was kept for them and free
-    of_gangs = ("GANGS WAIT", "KEPT IDLE") if has_gangs else ()
     heads = (
-        "MEAN",
-        "MEDIAN",
-        "P95",
-        "MAKESPAN",
-        "MEMORY",
-        "CPU",
-        "ELASTIC",
-        "LOCAL",
-        "SUSPENDED",
-        *of_gangs,
+        *("MEAN", "MEDIAN", "P95", "MAKESPAN", "MEMORY", "CPU", "ELASTIC", "LOCAL", "SUSPENDED"),
+        *(("GANGS WAIT", "KEPT IDLE") if has_gangs else ()),
         "EVENTS/S",
     )
     drawn = table.Table(
@@ -80,10 +64,10 @@ def show(
     """Simulate a workload under each profile, and print the results."""
     names = _names(asked, use_fluid=False)
     with _explained():
-        is_json = _is_json(file)
-        workload = (
-            neutral.read_neutral(file) if is_json else swim.workload(file.stem, _swim(file), swim.SwimModel.load())
-        )
+        if _is_json(file):
+            workload = neutral.read_neutral(file)
+        else:
+            workload = swim.workload(file.stem, _swim(file), swim.SwimModel.load())
         workload = workload if nodes is None else workload.on(nodes)
         outcomes = {name: _run(workload, name, heartbeat_s=heartbeat_s, seed=seed) for name in names}
     _print(workload.name, outcomes, dict(workload.assumptions), as_json=as_json)

@@ -4,12 +4,11 @@ Spark deletes executors when a driver ends, and their pods are the only objects 
 from the events about them, which the cluster keeps for an hour.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -17,56 +16,6 @@ from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType
 from boathouse_cli import model, options
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
-
-
-_NODE: Final = re.compile(r"^Successfully assigned \S+ to (?P<node>[a-z0-9.-]+)$")
-
-
-def gone_executors(app: model.Job, events: Iterable[model.Raw], existing: Container[str]) -> list[model.TaskPod]:
-    """Return the executors of an application that were placed and have no pod any more."""
-    if not isinstance(app, SparkApp):
-        return []
-    name_of = re.compile(
-        rf"[a-z0-9-]+-{re.escape(app.uid[:8])}-a(?P<attempt>[0-9]{{1,9}})-exec-(?P<number>[0-9]{{1,10}})"
-    )
-    by_pod: dict[str, tuple[re.Match[str], dict[str, model.Raw]]] = {}
-    for event in events:
-        name = (event.get("involvedObject") or {}).get("name") or ""
-        if name not in existing and (match := name_of.fullmatch(name)):
-            by_pod.setdefault(name, (match, {}))[1][event.get("reason", "")] = event
-    executors = (_executor(app, match, seen) for match, seen in by_pod.values())
-    return [executor for executor in executors if executor is not None]
-
-
-def _executor(app: SparkApp, match: re.Match[str], seen: Mapping[str, model.Raw]) -> model.TaskPod | None:
-    attempt = int(match["attempt"])
-    placed_s, started_s, killed_s = (_time_s(seen.get(reason, {})) for reason in ("Scheduled", "Started", "Killing"))
-    node = _NODE.match(seen.get("Scheduled", {}).get("message") or "")
-    if placed_s is None or node is None:
-        return None
-    driver_ended_s = next((past.ended_s for past in app.attempts if past.number == attempt), app.completed_s)
-    return model.TaskPod(
-        name=match[0],
-        task=f"{model.EXECUTOR}-{match['number']}",
-        task_type=model.EXECUTOR,
-        attempt=attempt,
-        queue=app.queue,
-        node=node["node"],
-        phase="Succeeded",
-        created_s=placed_s,
-        placed_s=placed_s,
-        started_s=started_s,
-        finished_s=killed_s or driver_ended_s,
-    )
-
-
-def _time_s(event: model.Raw) -> float | None:
-    text = event.get("eventTime") or event.get("firstTimestamp") or event.get("lastTimestamp")
-    return model.epoch_s(text) if text else None
-
 
 _MAX_LABEL: Final = 63
 _BLAME: Final = {
@@ -120,15 +69,12 @@ class _Status(model.Status, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SparkApp(model.Job):
-    """A SparkApp.
+    """A SparkApp."""
 
-    Without an attempt its number is 0, and unknown texts are empty. The last log is of the last driver that failed.
-    """
-
-    attempt: int
+    attempt: int  # 0 without one
     driver: Driver
     attempts: tuple[Attempt, ...]
-    last_log: str
+    last_log: str  # of the last driver that failed
 
 
 def read(raw: model.Raw) -> SparkApp:
@@ -205,3 +151,49 @@ def _details(status: _Status, stages: Iterable[model.Stage]) -> Iterator[tuple[s
         yield "attempt", attempt.text
     if log := status.last_log.strip():
         yield "last log", log
+
+
+_NODE: Final = re.compile(r"^Successfully assigned \S+ to (?P<node>[a-z0-9.-]+)$")
+
+
+def gone_executors(app: model.Job, events: Iterable[model.Raw], existing: Container[str]) -> list[model.TaskPod]:
+    """Return the executors of an application that were placed and have no pod any more."""
+    if not isinstance(app, SparkApp):
+        return []
+    name_of = re.compile(
+        rf"[a-z0-9-]+-{re.escape(app.uid[:8])}-a(?P<attempt>[0-9]{{1,9}})-exec-(?P<number>[0-9]{{1,10}})"
+    )
+    by_pod: dict[str, tuple[re.Match[str], dict[str, model.Raw]]] = {}
+    for event in events:
+        name = (event.get("involvedObject") or {}).get("name") or ""
+        if name not in existing and (match := name_of.fullmatch(name)):
+            by_pod.setdefault(name, (match, {}))[1][event.get("reason", "")] = event
+    executors = (_executor(app, match, seen) for match, seen in by_pod.values())
+    return [executor for executor in executors if executor is not None]
+
+
+def _executor(app: SparkApp, match: re.Match[str], seen: Mapping[str, model.Raw]) -> model.TaskPod | None:
+    attempt = int(match["attempt"])
+    placed_s, started_s, killed_s = (_time_s(seen.get(reason, {})) for reason in ("Scheduled", "Started", "Killing"))
+    node = _NODE.match(seen.get("Scheduled", {}).get("message") or "")
+    if placed_s is None or node is None:
+        return None
+    driver_ended_s = next((past.ended_s for past in app.attempts if past.number == attempt), app.completed_s)
+    return model.TaskPod(
+        name=match[0],
+        task=f"{model.EXECUTOR}-{match['number']}",
+        task_type=model.EXECUTOR,
+        attempt=attempt,
+        queue=app.queue,
+        node=node["node"],
+        phase="Succeeded",
+        created_s=placed_s,
+        placed_s=placed_s,
+        started_s=started_s,
+        finished_s=killed_s or driver_ended_s,
+    )
+
+
+def _time_s(event: model.Raw) -> float | None:
+    text = event.get("eventTime") or event.get("firstTimestamp") or event.get("lastTimestamp")
+    return model.epoch_s(text) if text else None

@@ -1,24 +1,17 @@
 """Tables of jobs, queues, explanations and timelines. Pure."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from rich import box, table
 from rich.markup import escape
 
+from boathouse.cluster import wire
 from boathouse.resources.names import ConditionType
 from boathouse.scheduling.pods import requests
-from boathouse_cli import explain, model
+from boathouse_cli import explain, model, picture
 from boathouse_cli.model import epoch_s
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from boathouse.cluster import wire
-    from boathouse_cli import picture
-    from boathouse_cli.mrclusters import MRCluster
-    from boathouse_cli.usage import Node, Queue
+from boathouse_cli.mrclusters import MRCluster
+from boathouse_cli.usage import Node, Queue
 
 
 def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float, is_wide: bool = False) -> table.Table:

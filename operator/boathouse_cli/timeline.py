@@ -1,29 +1,19 @@
 """Compute the timeline of a job, of a Spark application and of an MRCluster: what each attempt did when. Pure.
 
-Of a job, also its critical path. Kubernetes' times have a resolution of one second, the runtime's of a millisecond.
-Where they conflict, the runtime's times are used.
-
-A Spark application has its drivers in sequence and the executors in parallel. Their pods have only the times of
-Kubernetes, which are whole seconds. Spark deletes executors when a driver ends; events
-about them remain for an hour (`sparkapps.gone_executors`). Of a driver whose pod is gone, the status keeps the times.
-
-An MRCluster has its nodes as bars, and how many there were. Nodes whose pods are gone have no bar; the status keeps the
-last changes of the size.
+Kubernetes' times have a resolution of one second, the runtime's of a millisecond. Where they conflict, the runtime's
+times are used. Pods of Spark have only the times of Kubernetes. Spark deletes executors when a driver ends; events
+about them remain for an hour (`sparkapps.gone_executors`). Of a driver whose pod is gone, the status keeps the times,
+and of an MRCluster the last changes of its size.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import enum
 import itertools
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from boathouse_cli import model, mrclusters, sparkapps
 from boathouse_task.contract import TaskType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 RESOLUTION_S: Final = 1.0
 """Kubernetes truncates times to whole seconds: an event may be this much later than its time."""
@@ -110,31 +100,19 @@ class Level:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """A job's attempts, and its critical path: segments without gap or overlap from its creation to its end.
-
-    The picture has the name of the path. Of a cluster there are also the levels of its size.
-    """
+    """A job's attempts, and its critical path: segments without gap or overlap from its creation to its end."""
 
     job: model.Job
-    start_s: float
     end_s: float
     bars: tuple[Bar, ...]
     critical_path: tuple[Segment, ...]
-    path_name: str = "critical path"
-    levels: tuple[Level, ...] = ()
+    path_name: str = "critical path"  # in the picture
+    levels: tuple[Level, ...] = ()  # of the size of a cluster
 
     @property
     def duration_s(self) -> float:
         """From the job's creation to its end, or to now."""
-        return self.end_s - self.start_s
-
-    def wall_seconds(self) -> dict[Activity, float]:
-        """Return the job's duration by activity along the critical path; the sum is the duration."""
-        return seconds_by_activity(self.critical_path)
-
-    def task_seconds(self) -> dict[Activity, float]:
-        """Return what all attempts together spent, by activity."""
-        return seconds_by_activity(segment for bar in self.bars for segment in bar.segments)
+        return self.end_s - self.job.created_s
 
 
 def build(job: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Timeline:
@@ -142,19 +120,17 @@ def build(job: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Tim
     end_of_running_s = job.completed_s or now_s
     bars = _in_order(bar(pod, now_s=end_of_running_s) for pod in pods)
     end_s = max([end_of_running_s, *(attempt.end_s for attempt in bars)])
-    path = _critical_path(job.created_s, end_s, bars)
-    return Timeline(job=job, start_s=job.created_s, end_s=end_s, bars=bars, critical_path=path)
+    return Timeline(job=job, end_s=end_s, bars=bars, critical_path=_critical_path(job.created_s, end_s, bars))
 
 
 def bar(pod: model.TaskPod, *, now_s: float) -> Bar:
     """Return an attempt's segments: starting, then the runtime's phases or, without these, running."""
     timings = pod.result.timings if pod.result else []
-    if timings:
-        phases = {} if pod.task_type == TaskType.SETUP else _BY_PHASE
-        default = Activity.SETUP if pod.task_type == TaskType.SETUP else Activity.RUNNING
-        spans = [(phases.get(timing.phase, default), timing.end_ms / 1000) for timing in timings]
-        return Bar(pod=pod, segments=_joined(pod.placed_s, [(Activity.STARTING, timings[0].start_ms / 1000), *spans]))
-    return plain_bar(pod, Activity.RUNNING, now_s=now_s)
+    if not timings:
+        return plain_bar(pod, Activity.RUNNING, now_s=now_s)
+    phases, default = ({}, Activity.SETUP) if pod.task_type == TaskType.SETUP else (_BY_PHASE, Activity.RUNNING)
+    spans = [(phases.get(timing.phase, default), timing.end_ms / 1000) for timing in timings]
+    return Bar(pod=pod, segments=_joined(pod.placed_s, [(Activity.STARTING, timings[0].start_ms / 1000), *spans]))
 
 
 def plain_bar(pod: model.TaskPod, running: Activity, *, now_s: float) -> Bar:
@@ -165,11 +141,11 @@ def plain_bar(pod: model.TaskPod, running: Activity, *, now_s: float) -> Bar:
 
 
 def seconds_by_activity(segments: Iterable[Segment]) -> dict[Activity, float]:
-    """Return sums of durations, in the order of `Activity`, without zeros."""
+    """Return sums of durations by activity."""
     sums = dict.fromkeys(Activity, 0.0)
     for segment in segments:
         sums[segment.activity] += segment.duration_s
-    return {activity: seconds for activity, seconds in sums.items() if seconds > 0}
+    return sums
 
 
 def _joined(start_s: float, ends_s: Sequence[tuple[Activity, float]]) -> tuple[Segment, ...]:
@@ -194,11 +170,7 @@ def _critical_path(start_s: float, end_s: float, bars: Sequence[Bar]) -> tuple[S
         for segment in reversed(last.segments):
             if segment.activity is Activity.WAIT_FOR_MAPS:
                 gap = Activity.WAIT_FOR_MAPS
-                left = [
-                    attempt
-                    for attempt in left
-                    if attempt.pod.task_type == TaskType.MAP or attempt.end_s <= last.start_s
-                ]
+                left = [bar for bar in left if bar.pod.task_type == TaskType.MAP or bar.end_s <= last.start_s]
                 break
             _step_back(path, segment.activity, segment.start_s, at_s)
             at_s = min(at_s, segment.start_s)
@@ -225,8 +197,8 @@ def _correct_truncation(path: list[Segment], at_s: float, left: Sequence[Bar]) -
 
 
 def _last_to_end(bars: Iterable[Bar], at_s: float) -> Bar | None:
-    ended = [attempt for attempt in bars if attempt.end_s <= at_s]
-    return max(ended, key=lambda attempt: (attempt.end_s, attempt.pod.name), default=None)
+    ended = (bar for bar in bars if bar.end_s <= at_s)
+    return max(ended, key=lambda bar: (bar.end_s, bar.pod.name), default=None)
 
 
 def _in_order(bars: Iterable[Bar]) -> tuple[Bar, ...]:
@@ -244,7 +216,7 @@ def of_spark(app: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> 
     bars = _in_order(plain_bar(pod, _RUNNING.get(pod.task_type, Activity.RUNNING), now_s=until_s) for pod in found)
     end_s = max([until_s, *(bar.end_s for bar in bars if bar.pod.task_type == model.DRIVER)])
     path = tuple(segment for segment in _path(app.created_s, end_s, bars) if segment.duration_s > 0)
-    return Timeline(job=app, start_s=app.created_s, end_s=end_s, bars=bars, critical_path=path)
+    return Timeline(job=app, end_s=end_s, bars=bars, critical_path=path)
 
 
 def _gone_drivers(app: model.Job, drawn_attempts: set[int]) -> Iterator[model.TaskPod]:
@@ -271,12 +243,7 @@ def _path(start_s: float, end_s: float, bars: Sequence[Bar]) -> Iterator[Segment
     for bar in bars:
         if bar.pod.task_type != model.DRIVER:
             continue
-        executors = [
-            executor
-            for executor in bars
-            if (executor.pod.task_type, executor.pod.attempt) == (model.EXECUTOR, bar.pod.attempt)
-            and executor.pod.started_s is not None
-        ]
+        executors = [other for other in bars if other.pod.task_type == model.EXECUTOR and _is_of(other, bar)]
         pieces = [piece for segment in bar.segments for piece in _split(segment, executors)]
         for piece in (Segment(activity=Activity.WAITING, start_s=at_s, end_s=bar.start_s), *pieces):
             begin_s = max(at_s, piece.start_s)
@@ -305,31 +272,23 @@ def _split(segment: Segment, executors: Sequence[Bar]) -> Iterator[Segment]:
 def of_cluster(cluster: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Timeline:
     """Return the timeline of a cluster until now, or until it expired."""
     end_s = cluster.completed_s or now_s
+    status = cluster.status if isinstance(cluster, mrclusters.MRCluster) else mrclusters.Status()
+    # It is pending until its first pod, starts until it is ready, and runs.
+    ends_s = ((Activity.WAITING, cluster.started_s), (Activity.STARTING, status.ready_s), (Activity.RUNNING, end_s))
+    path = _joined(cluster.created_s, [(activity, min(end_s, until_s or end_s)) for activity, until_s in ends_s])
     return Timeline(
         job=cluster,
-        start_s=cluster.created_s,
         end_s=end_s,
         bars=_in_order(plain_bar(pod, Activity.RUNNING, now_s=end_s) for pod in pods),
-        critical_path=tuple(segment for segment in _life(cluster, end_s) if segment.duration_s > 0),
+        critical_path=tuple(segment for segment in path if segment.duration_s > 0),
         path_name="cluster",
-        levels=tuple(_levels(cluster, end_s)),
+        levels=tuple(
+            Level(
+                start_s=max(change.at_s, cluster.created_s),
+                end_s=max(change.at_s, later.at_s if later else end_s),
+                core=change.core,
+                transient=change.transient,
+            )
+            for change, later in itertools.zip_longest(status.levels, status.levels[1:])
+        ),
     )
-
-
-def _life(cluster: model.Job, end_s: float) -> Iterator[Segment]:
-    """Yield what the cluster did: it is pending until its first pod, starts until it is ready, and runs."""
-    ready_s = cluster.status.ready_s if isinstance(cluster, mrclusters.MRCluster) else None
-    ends_s = ((Activity.WAITING, cluster.started_s), (Activity.STARTING, ready_s), (Activity.RUNNING, end_s))
-    bounded_s = [(activity, end_s if until_s is None else min(end_s, until_s)) for activity, until_s in ends_s]
-    yield from _joined(cluster.created_s, bounded_s)
-
-
-def _levels(cluster: model.Job, end_s: float) -> Iterator[Level]:
-    changes = cluster.status.levels if isinstance(cluster, mrclusters.MRCluster) else ()
-    for change, later in zip(changes, (*changes[1:], None), strict=False):
-        yield Level(
-            start_s=max(change.at_s, cluster.created_s),
-            end_s=max(change.at_s, later.at_s if later else end_s),
-            core=change.core,
-            transient=change.transient,
-        )

@@ -1,23 +1,17 @@
 """`boathouse ui`: a web UI in the cluster, by a port of this machine: Spark's of a driver, or Hadoop's of a cluster."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import shutil
 import socket
 import subprocess
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from boathouse.resources.mrcluster.names import LABEL_HOST, Role
-from boathouse_cli import kinds, mrclusters, printing_logs, sparkapps
+from boathouse_cli import kinds, model, mrclusters, printing_logs, sparkapps
 from boathouse_cli.errors import CommandError, ExitCode, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse_cli import model
-    from boathouse_cli.gateway import Gateway
+from boathouse_cli.gateway import Gateway
 
 _FORWARDING: Final = re.compile(r"Forwarding from 127\.0\.0\.1:(?P<port>\d+) ->")
 
@@ -33,10 +27,7 @@ class WebUi:
 
 
 def forward(gateway: Gateway, ui: WebUi, *, port: int | None, kubectl: Sequence[str]) -> None:
-    """Forward a port to a web UI, by default the same if it is free, and print the address, until the user ends it.
-
-    The options of kubectl name the cluster.
-    """
+    """Forward a port to a web UI, by default the same if it is free, and print the address, until the user ends it."""
     program = shutil.which("kubectl")
     if program is None:
         raise UsageError("kubectl is not on PATH, and forwards the port: install it")
@@ -59,7 +50,18 @@ def forward(gateway: Gateway, ui: WebUi, *, port: int | None, kubectl: Sequence[
 def of_driver(gateway: Gateway, name: str) -> WebUi:
     """Return Spark's web UI of a SparkApp."""
     job = kinds.job(gateway, kinds.SPARKAPP, name)
-    driver = _driver(gateway, job)
+    running = [
+        pod
+        for pod in _running(sparkapps.own_pods(job, gateway.pods(sparkapps.selector(job))))
+        if pod["metadata"].get("labels", {}).get(model.SPARK_ROLE) == model.DRIVER
+    ]
+    if not running:
+        ended = "event logs have what the UI showed (docs/sparkapp.md)"
+        advice = ended if job.finished else f"boathouse explain {job.title}"
+        raise CommandError(
+            f"{job.title} has no running driver (phase {job.phase or 'Pending'}): see {advice}", ExitCode.NOT_FOUND
+        )
+    driver = max(running, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
     ports = [port for container in driver["spec"].get("containers") or () for port in container.get("ports") or ()]
     port = next((int(port["containerPort"]) for port in ports if port.get("name") == "spark-ui"), 4040)
     return WebUi(owner=job.title, title="Spark's UI", pod=driver["metadata"]["name"], port=port)
@@ -70,34 +72,19 @@ def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
     cluster = mrclusters.read(gateway.get(kinds.MRCLUSTER.plural, name))
     if not hdfs and not cluster.has_compute:
         raise UsageError(f"{cluster.title} has no YARN (spec.compute is false): pass --hdfs")
-    pods = gateway.pods(f"{kinds.MRCLUSTER.selector(cluster)},{LABEL_HOST}={Role.MASTER}")
-    running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
+    running = _running(gateway.pods(f"{kinds.MRCLUSTER.selector(cluster)},{LABEL_HOST}={Role.MASTER}"))
     if not running:
         raise CommandError(
             f"the master of {cluster.title} does not run (phase {cluster.phase or 'Pending'}): "
             f"see `boathouse explain {cluster.title}`",
             ExitCode.NOT_FOUND,
         )
-    port = 9870 if hdfs else printing_logs.RESOURCE_MANAGER_PORT
-    title = "The NameNode" if hdfs else "The ResourceManager"
+    title, port = ("The NameNode", 9870) if hdfs else ("The ResourceManager", printing_logs.RESOURCE_MANAGER_PORT)
     return WebUi(owner=cluster.title, title=title, pod=running[0]["metadata"]["name"], port=port)
 
 
-def _driver(gateway: Gateway, job: model.Job) -> model.Raw:
-    running = [
-        pod
-        for pod in sparkapps.own_pods(job, gateway.pods(sparkapps.selector(job)))
-        if pod["metadata"].get("labels", {}).get("spark-role") == "driver"
-        and (pod.get("status") or {}).get("phase") == "Running"
-    ]
-    if running:
-        return max(running, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
-    advice = (
-        "event logs have what the UI showed (docs/sparkapp.md)" if job.finished else f"boathouse explain {job.title}"
-    )
-    raise CommandError(
-        f"{job.title} has no running driver (phase {job.phase or 'Pending'}): see {advice}", ExitCode.NOT_FOUND
-    )
+def _running(pods: Iterable[model.Raw]) -> list[model.Raw]:
+    return [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
 
 
 def _is_free(port: int) -> bool:

@@ -5,22 +5,17 @@ hold resources (Ghodsi et al., Dominant Resource Fairness, NSDI 2011, section 4)
 the queues that have unfinished jobs.
 """
 
-from __future__ import annotations
-
+import collections
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import requests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from boathouse_cli import model
-
+from boathouse_cli import model
 
 RESOURCES: Final = ("cpu", "memory")
 
@@ -41,27 +36,26 @@ class Node:
 
 def of_nodes(nodes: Iterable[model.Raw], pods: Iterable[model.Raw]) -> tuple[Node, ...]:
     """Return the usage of each node, sorted by name."""
-    held: dict[str, list[wire.PodView]] = {}
-    for raw in pods:
-        pod = msgspec.convert(raw, wire.PodView)
-        if pod.spec.node_name and not pod.is_terminal:
-            held.setdefault(pod.spec.node_name, []).append(pod)
-    found = (_node(raw, held.get(raw["metadata"]["name"], ())) for raw in nodes)
+    pods_on: collections.defaultdict[str, list[wire.PodView]] = collections.defaultdict(list)
+    for pod in (msgspec.convert(raw, wire.PodView) for raw in pods):
+        if not pod.is_terminal:
+            pods_on[pod.spec.node_name].append(pod)
+    found = []
+    for view in (msgspec.convert(raw, wire.NodeView) for raw in nodes):
+        held = pods_on[view.metadata.name]
+        used, offered = _total(map(requests.pod_requests, held)), view.status.allocatable
+        node = Node(
+            name=view.metadata.name,
+            state=f"{'Ready' if view.is_ready else 'NotReady'}{', cordoned' if view.spec.unschedulable else ''}",
+            pods=len(held),
+            own_pods=sum(pod.spec.scheduler_name == names.SCHEDULER_NAME for pod in held),
+            used_cpu_milli=requests.milli(used["cpu"]),
+            cpu_milli=requests.cpu_milli(offered.get("cpu", "0")),
+            used_memory_bytes=requests.ones(used["memory"]),
+            memory_bytes=requests.size_bytes(offered.get("memory", "0")),
+        )
+        found.append(node)
     return tuple(sorted(found, key=lambda node: node.name))
-
-
-def _node(raw: model.Raw, pods: Sequence[wire.PodView]) -> Node:
-    view, used = msgspec.convert(raw, wire.NodeView), _total(map(requests.pod_requests, pods))
-    return Node(
-        name=view.metadata.name,
-        state=f"{'Ready' if view.is_ready else 'NotReady'}{', cordoned' if view.spec.unschedulable else ''}",
-        pods=len(pods),
-        own_pods=sum(pod.spec.scheduler_name == names.SCHEDULER_NAME for pod in pods),
-        used_cpu_milli=requests.milli(used["cpu"]),
-        cpu_milli=requests.milli(requests.nano(view.status.allocatable.get("cpu", "0"))),
-        used_memory_bytes=requests.ones(used["memory"]),
-        memory_bytes=requests.ones(requests.nano(view.status.allocatable.get("memory", "0"))),
-    )
 
 
 def _total(amounts: Iterable[requests.Amounts]) -> requests.Amounts:
@@ -79,13 +73,10 @@ class Configured:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """A queue's current usage, and its configured limits.
-
-    `weight` is None if the operator's configuration lacks the queue or is unreadable.
-    """
+    """A queue's current usage, and its configured limits."""
 
     name: str
-    weight: float | None
+    weight: float | None  # None if the operator's configuration lacks the queue or is unreadable
     limits: Mapping[str, str]
     jobs: int
     pods: int
@@ -97,7 +88,7 @@ class Queue:
 
 def of_queues(
     configured: Mapping[str, Configured],
-    jobs: Sequence[model.Job],
+    jobs: Iterable[model.Job],
     pods: Iterable[model.Raw],
     nodes: Iterable[model.Raw],
 ) -> tuple[Queue, ...]:
@@ -107,19 +98,30 @@ def of_queues(
     node do not count, but cordoned nodes do.
     """
     allocatable = [raw.get("status", {}).get("allocatable", {}) for raw in nodes]
-    capacity = {
-        resource: sum(requests.nano(node[resource]) for node in allocatable if resource in node)
-        for resource in RESOURCES
-    }
-    used = _used(pods)
-    open_jobs = [job for job in jobs if not job.finished]
-    active_weight = sum(configured[name].weight for name in {job.queue for job in open_jobs} if name in configured)
-    return tuple(
-        _queue(
-            name, configured.get(name), [job for job in open_jobs if job.queue == name], used, capacity, active_weight
-        )
-        for name in sorted({*configured, *used, *(job.queue for job in open_jobs if job.queue)})
+    capacity = _total(
+        {resource: requests.nano(node[resource]) for resource in RESOURCES if resource in node} for node in allocatable
     )
+    used, open_jobs = _used(pods), collections.Counter(job.queue for job in jobs if not job.finished)
+    active_weight = sum(settings.weight for name, settings in configured.items() if open_jobs[name])
+    found = []
+    for name in sorted({*configured, *used, *filter(None, open_jobs)}):
+        settings, held = configured.get(name), used.get(name, [])
+        total = _total(held)
+        shares = (total[resource] / capacity[resource] for resource in RESOURCES if capacity[resource])
+        found.append(
+            Queue(
+                name=name,
+                weight=settings.weight if settings else None,
+                limits=settings.limits if settings else {},
+                jobs=open_jobs[name],
+                pods=len(held),
+                cpu_milli=requests.milli(total["cpu"]),
+                memory_bytes=requests.ones(total["memory"]),
+                share=max(shares, default=0.0),
+                fair_share=settings.weight / active_weight if settings and open_jobs[name] and active_weight else None,
+            )
+        )
+    return tuple(found)
 
 
 def configured(config: model.Raw) -> dict[str, Configured]:
@@ -128,30 +130,6 @@ def configured(config: model.Raw) -> dict[str, Configured]:
         queue["name"]: Configured(weight=float(queue.get("weight", 1.0)), limits=queue.get("limits") or {})
         for queue in config.get("queues") or ()
     }
-
-
-def _queue(
-    name: str,
-    configured: Configured | None,
-    jobs: Sequence[model.Job],
-    used: Mapping[str, list[requests.Amounts]],
-    capacity: requests.Amounts,
-    active_weight: float,
-) -> Queue:
-    held = used.get(name, [])
-    total = _total(held)
-    share = max((total[resource] / capacity[resource] for resource in RESOURCES if capacity.get(resource)), default=0.0)
-    return Queue(
-        name=name,
-        weight=configured.weight if configured else None,
-        limits=configured.limits if configured else {},
-        jobs=len(jobs),
-        pods=len(held),
-        cpu_milli=requests.milli(total["cpu"]),
-        memory_bytes=requests.ones(total["memory"]),
-        share=share,
-        fair_share=configured.weight / active_weight if configured and jobs and active_weight else None,
-    )
 
 
 def _used(pods: Iterable[model.Raw]) -> dict[str, list[requests.Amounts]]:

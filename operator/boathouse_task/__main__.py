@@ -17,8 +17,7 @@ import msgspec
 from boathouse_task import cluster_contract, contract, environment, local, runner
 from boathouse_task.contract import Reason, TaskResult, TaskSpec
 from boathouse_task.environment import Environment
-from boathouse_task.errors import TaskError
-from boathouse_task.local import say
+from boathouse_task.errors import TaskError, say
 from boathouse_task.processes import Processes, background
 
 _GRACE_S = 3.0
@@ -45,9 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run_pod(order, surroundings)
     keep_small()
     if options.command == "agent":
-        from boathouse_task.agent import program  # tasks do not need it
+        from boathouse_task.agent import agent  # tasks do not need it
 
-        program.run_pod(order, surroundings)
+        agent.run_pod(order, surroundings)
     else:
         from boathouse_task import hadoop_client  # tasks do not need it
 

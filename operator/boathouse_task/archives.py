@@ -34,10 +34,7 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeEr
 
 
 def place(archives: Iterable[ArchiveSource], folder: Path, storage: Storage, environment: Environment) -> None:
-    """Fetch the archives and unpack each to the folder of its name.
-
-    Raises TaskError: FileNotFound, InvalidArchive, InvalidSpec, or the storage's reasons.
-    """
+    """Unpack archives to folders of their names. Raises TaskError: InvalidArchive, or as `files.place`."""
     for archive in archives:
         packed = environment.work_path / "archive"
         source = FileSource(name=packed.name, url=archive.url)
@@ -50,12 +47,8 @@ def place(archives: Iterable[ArchiveSource], folder: Path, storage: Storage, env
 
 
 class _Unpacking:
-    """Unpacks one archive."""
-
     def __init__(self, archive: ArchiveSource, target: Path) -> None:
-        self._archive = archive
-        self._target = target
-        self._root = ""
+        self._archive, self._target, self._root = archive, target, ""
         self._bytes = self._entries = 0
         self._links: list[Path] = []
 
@@ -112,18 +105,15 @@ class _Unpacking:
         self._entries += 1
         if self._entries > MAX_ENTRIES:
             raise self._refused(f"has more than {MAX_ENTRIES} entries")
-        if name.startswith("/") or ".." in name.split("/"):
-            raise self._refused(f"has the name {name[:100]!r}, which leads out of the folder")
         path = self._target / name
-        if path == self._target:
-            return path
-        if not self._is_inside(os.path.realpath(path.parent)):
+        is_outside = name.startswith("/") or ".." in name.split("/")
+        if is_outside or (path != self._target and not self._is_inside(os.path.realpath(path.parent))):
             raise self._refused(f"has the name {name[:100]!r}, which leads out of the folder")
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
     def _is_inside(self, path: str) -> bool:
-        return path == self._root or path.startswith(self._root + os.sep)
+        return f"{path}/".startswith(f"{self._root}/")
 
     def _free(self, path: Path) -> Path:
         """Return the path without what an earlier entry of the same name left there."""

@@ -6,7 +6,6 @@ Lengths have four bytes, the highest first (`BlockCompressorStream` of Hadoop). 
 
 import struct
 import sys
-from collections.abc import Callable
 
 import cramjam
 
@@ -31,19 +30,14 @@ def _unpack_lz4(chunk: bytes, most_bytes: int) -> bytes:
     return bytes(content[:length])
 
 
-_UNPACK: dict[str, Callable[[bytes, int], bytes]] = {"snappy": _unpack_snappy, "lz4": _unpack_lz4}
-
-
 class Decompressor:
     """Reads blocks of snappy or lz4, with the interface of the decompressors of the standard library."""
 
     unused_data = b""
 
     def __init__(self, codec: str) -> None:
-        self._unpack = _UNPACK[codec]
-        self._packed = bytearray()
-        self._content = bytearray()
-        self._block_bytes = 0
+        self._unpack = {"snappy": _unpack_snappy, "lz4": _unpack_lz4}[codec]
+        self._packed, self._content, self._block_bytes = bytearray(), bytearray(), 0
 
     @property
     def eof(self) -> bool:

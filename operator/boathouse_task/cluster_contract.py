@@ -1,10 +1,10 @@
 """Messages between the operator and its programs on Hadoop clusters: an MRCluster's agent and the client of a job.
 
+Both sides import this module, which only has values, and ignore unknown fields.
+
 The agent of an MRCluster runs in the master's pod. It sends an `AgentReport` every few seconds and gets `AgentOrders`
 in response. What a report says comes from programs of a user's image, so each field has bounds, and decoding refuses a
 report with a value outside of them.
-
-Both sides import this module, which only has values: no I/O and nothing of the operator. Both ignore unknown fields.
 
 The client of a job on a Hadoop cluster submits the job's application. Its pod has two containers. One has the cluster's
 image and becomes the JVM that submits. Beside it runs the task image, which prepares the job and asks the operator for
@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec.structs import replace
 
-from boathouse_task.contract import FileSource, HdfsAddress, S3Config
+from boathouse_task.contract import MAX_AMOUNT, MIN_AMOUNT, FileSource, HdfsAddress, S3Config
 
 AGENT_ENV = "BOATHOUSE_AGENT"
 """Variable with the JSON of `AgentSpec`."""
@@ -64,12 +64,14 @@ class Request(enum.StrEnum):
 
 
 Figure = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-Amount = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Amount = Annotated[int, msgspec.Meta(ge=MIN_AMOUNT, le=MAX_AMOUNT)]
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Host = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]{0,62}\Z")]
 Tag = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}\Z")]
-ApplicationId = Annotated[str, msgspec.Meta(pattern=r"^application_[0-9]{1,20}_[0-9]{1,10}\Z")]
-Word = Annotated[str, msgspec.Meta(pattern=r"^[A-Z_]{1,24}\Z")]
+APPLICATION_ID = "application_[0-9]{1,20}_[0-9]{1,10}"
+ApplicationId = Annotated[str, msgspec.Meta(pattern=rf"^{APPLICATION_ID}\Z")]
+WORD = "[A-Z_]{1,24}"
+Word = Annotated[str, msgspec.Meta(pattern=rf"^{WORD}\Z")]
 ClusterId = Annotated[str, msgspec.Meta(pattern=r"^[\x21-\x7e]{1,100}\Z")]
 CounterName = Annotated[str, msgspec.Meta(max_length=128)]
 CounterGroup = Annotated[dict[CounterName, Amount], msgspec.Meta(max_length=MOST_COUNTERS)]
@@ -93,9 +95,9 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     node_manager_port: int = 8041
     """The port in YARN's names of nodes."""
     canary_port: int = 9899
-    """Port that no NetworkPolicy allows."""
+    """No NetworkPolicy allows it."""
     control_port: int = 9898
-    """Port that the cluster's NetworkPolicies allow for the operator."""
+    """The cluster's NetworkPolicies allow it for the operator."""
     files_path: str = "/data/agent"
     """Folder on the master's volume for the orders and the exclude files."""
     refresh_path: str = "/refresh"
@@ -103,12 +105,13 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Version(msgspec.Struct, frozen=True, order=True, array_like=True):
-    """Version of orders: of two, the later is the larger. JSON: [epoch, revision]."""
+    """Version of orders: of two, the later is the larger. JSON: [epoch, revision].
+
+    The epoch is that of the leader's Lease, the revision the resourceVersion of the status that the orders follow.
+    """
 
     epoch: Figure = 0
-    """Epoch of the leader's Lease."""
     revision: Figure = 0
-    """resourceVersion of the status that the orders follow."""
 
 
 class DfsState(enum.StrEnum):
@@ -148,13 +151,10 @@ class HdfsFigures(msgspec.Struct, frozen=True, kw_only=True):
     free_bytes: Figure = 0
     files: Figure = 0
     missing: Figure = 0
-    """Blocks without a replica."""
+    """Blocks without a replica; the next ones have corrupt replicas only, too few replicas, or are being copied."""
     corrupt: Figure = 0
-    """Blocks with corrupt replicas only."""
     under_replicated: Figure = 0
-    """Blocks with fewer replicas than they should have."""
     pending_replication: Figure = 0
-    """Blocks that are being copied."""
     version: Annotated[str, msgspec.Meta(max_length=MOST_VERSION_CHARS)] = ""
     """Version of Hadoop of the NameNode; empty if it is unknown."""
     safe_mode_text: Annotated[str, msgspec.Meta(max_length=MOST_SAFE_MODE_CHARS)] = ""
@@ -172,13 +172,11 @@ class YarnFigures(msgspec.Struct, frozen=True, kw_only=True):
     pending: Figure = 0
     """Containers that applications have requested and not got."""
     apps_running: Figure = 0
-    """Applications that run: each has an ApplicationMaster."""
+    """Applications with an ApplicationMaster; the pending ones wait for theirs."""
     apps_pending: Figure = 0
-    """Applications that wait for their ApplicationMaster."""
     memory_mb: Figure = 0
-    """Memory of the running nodes."""
+    """Memory of the running nodes, and what containers use of it."""
     used_mb: Figure = 0
-    """What containers use of it."""
 
 
 class NodeFigures(msgspec.Struct, frozen=True, array_like=True):
@@ -194,9 +192,8 @@ class NodeFigures(msgspec.Struct, frozen=True, array_like=True):
     blocks_left: Figure = 0
     """Under-replicated blocks of a DataNode that is being decommissioned."""
     free_bytes: Figure = 0
-    """Free space of its DataNode."""
+    """Free space of its DataNode, and the space that the blocks on it use."""
     used_bytes: Figure = 0
-    """Space that the blocks on it use."""
 
     @property
     def is_idle(self) -> bool:
@@ -217,9 +214,8 @@ class ApplicationFigures(msgspec.Struct, frozen=True, kw_only=True, omit_default
     started_ms: Figure = 0
     finished_ms: Figure = 0
     maps: tuple[Figure, Figure] = (0, 0)
-    """Tasks that are done, and all tasks; [0, 0] if unknown."""
+    """Tasks that are done, and all tasks; [0, 0] if unknown. The same for reduces."""
     reduces: tuple[Figure, Figure] = (0, 0)
-    """As `maps`."""
     counters: Annotated[dict[CounterName, CounterGroup], msgspec.Meta(max_length=MOST_GROUPS)] = {}
     """Of an application that has ended, as soon as the JobHistoryServer has them."""
     diagnostics: Annotated[str, msgspec.Meta(max_length=500)] = ""
@@ -293,17 +289,17 @@ def encode_report(report: AgentReport) -> bytes:
 
     A report of figures that no cluster has can still be too large. The endpoint refuses it.
     """
-    body = msgspec.json.encode(report)
-    if len(body) > REPORT_MAX_BYTES:
-        for smaller in _reductions(report):
-            body = msgspec.json.encode(smaller)
-            if len(body) <= REPORT_MAX_BYTES:
-                break
+    body = b""
+    for smaller in _reductions(report):
+        body = msgspec.json.encode(smaller)
+        if len(body) <= REPORT_MAX_BYTES:
+            break
     return body
 
 
 def _reductions(report: AgentReport) -> Iterator[AgentReport]:
-    """Yield ever smaller reports. The last tags lose most, so the agent rotates their order."""
+    """Yield the report, and ever smaller ones. The last tags lose most, so the agent rotates their order."""
+    yield report
     tags = dict(report.tags)
     cleared: dict[str, Any]
     for cleared in ({"diagnostics": ""}, {"counters": {}}):
@@ -339,7 +335,6 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     job_name: str
     namespace: str
     attempt: int
-    """Number of the job's attempt, from 1."""
     progress_url: str
     settings: dict[str, str] = {}
     """Settings of the job, which win over the cluster's."""

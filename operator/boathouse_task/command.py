@@ -26,7 +26,6 @@ from boathouse_task.processes import Processes, background, chunks_of, feed, pea
 PREFIX = b"reporter:"
 _COUNTER = "reporter:counter:"
 _STATUS = "reporter:status:"
-_WORDS = 3
 TAIL_BYTES = 4096
 _LONGEST_REPORT_BYTES = 16 * 1024
 """Maximum length of a reporter line."""
@@ -44,22 +43,16 @@ class Count(NamedTuple):
 
 def parse_counter(text: str) -> Count | str:
     """Parse `GROUP,COUNTER,AMOUNT` as Hadoop Streaming does; return the count, or why it is invalid."""
-    words = lines.java_split(lines.java_trimmed(text), ",")
-    if len(words) != _WORDS:
-        return "write reporter:counter:GROUP,COUNTER,AMOUNT, with no other comma"
-    amount = lines.java_long(words[2])
-    return "its amount is not a 64-bit integer" if amount is None else Count(words[0], words[1], amount)
+    match lines.java_split(lines.java_trimmed(text), ","):
+        case [group, name, number]:
+            amount = lines.java_long(number)
+            return "its amount is not a 64-bit integer" if amount is None else Count(group, name, amount)
+        case _:
+            return "write reporter:counter:GROUP,COUNTER,AMOUNT, with no other comma"
 
 
 class StderrPump:
-    """Reads a command's standard error until it ends.
-
-    Args:
-        stream: the pipe.
-        count: called with group, counter and amount.
-        status: called with the message.
-        passed_on: descriptor for all other bytes.
-    """
+    """Reads a command's standard error until it ends; `passed_on` is a descriptor for all but reporter lines."""
 
     def __init__(
         self,
@@ -69,10 +62,7 @@ class StderrPump:
         status: Callable[[str], None],
         passed_on: int = 2,
     ) -> None:
-        self._stream = stream
-        self._count = count
-        self._status = status
-        self._passed_on = passed_on
+        self._stream, self._count, self._status, self._passed_on = stream, count, status, passed_on
         self._tail = b""
         self._inside_a_line = False
         self._warnings = 0
@@ -101,7 +91,10 @@ class StderrPump:
             whole = b"".join(map(self._line, whole.splitlines(keepends=True)))
         elif whole:
             self._inside_a_line = not whole.endswith(b"\n")
-        self._pass_on(whole)
+        if whole:
+            self._tail = (self._tail + whole)[-TAIL_BYTES:]
+            with contextlib.suppress(OSError):
+                write_all(self._passed_on, whole)
         return rest
 
     def _line(self, line: bytes) -> bytes:
@@ -128,13 +121,6 @@ class StderrPump:
         last = " (further warnings of this kind are omitted)" if self._warnings == MAX_WARNINGS else ""
         return f"boathouse-task: the next line is not counted: {why}{last}\n".encode()
 
-    def _pass_on(self, data: bytes) -> None:
-        if not data:
-            return
-        self._tail = (self._tail + data)[-TAIL_BYTES:]
-        with contextlib.suppress(OSError):
-            write_all(self._passed_on, data)
-
 
 _COMMAND_NOT_FOUND = 127
 """Exit status of shells and env if they do not find a command."""
@@ -144,14 +130,12 @@ _PEAK_ERROR_BYTES = 1024 * 1024
 
 
 class CommandRunner:
-    """Runs commands of the job in its folder.
+    """Runs commands of the job in its folder, which is searched for commands before PATH, as in Hadoop.
 
-    Args:
-        folder: working folder, searched for commands before PATH, as in Hadoop.
-        variables: environment of the commands.
-        is_exit_checked: whether an exit status other than 0, or a signal, is a failure. Lack of memory always is.
+    Unless `is_exit_checked`, an exit status other than 0, or a signal, is no failure. Lack of memory always is.
 
     Attributes:
+        moved: progress of the running commands: bytes that they read and wrote, and reports.
         cpu_s: CPU time of the commands that have ended.
         peak_memory_bytes: the largest memory of them; 0 if none used more than this process did at its start, because
             the kernel counts that for its children.
@@ -166,11 +150,8 @@ class CommandRunner:
         *,
         is_exit_checked: bool = True,
     ) -> None:
-        self._is_exit_checked = is_exit_checked
-        self._processes = processes
-        self._counters = counters
-        self._folder = folder
-        self._variables = variables
+        self._processes, self._counters = processes, counters
+        self._folder, self._variables, self._is_exit_checked = folder, variables, is_exit_checked
         self._fed: set[subprocess.Popen[bytes]] = set()
         self._pump: StderrPump | None = None
         self._given_up: str | None = None
@@ -180,7 +161,7 @@ class CommandRunner:
 
     @property
     def running(self) -> bool:
-        """Whether a command runs. `moved` counts its progress: bytes that commands read and wrote, and reports."""
+        """Whether a command runs."""
         return bool(self._fed)
 
     @property
@@ -208,10 +189,8 @@ class CommandRunner:
         path = f"{self._folder}{os.pathsep}{self._variables.get('PATH', os.defpath)}"
         program = shutil.which(str(self._folder / argv[0]) if "/" in argv[0] else argv[0], path=path)
         if program is None:
-            raise TaskError(
-                Reason.COMMAND_NOT_FOUND,
-                f"{argv[0]} is neither in the working folder (spec.files) nor on the image's PATH",
-            )
+            where = "is neither in the working folder (spec.files) nor on the image's PATH"
+            raise TaskError(Reason.COMMAND_NOT_FOUND, f"{argv[0]} {where}")
         return program
 
     def run(self, argv: Sequence[str], source: Iterable[bytes] | int, *, is_reporting: bool = True) -> Iterator[bytes]:
@@ -225,8 +204,8 @@ class CommandRunner:
         assert process.stderr is not None
         pump = self._pump = StderrPump(
             process.stderr,
-            count=self._count if is_reporting else _ignore,
-            status=self._counters.set_status if is_reporting else _ignore,
+            count=self._count if is_reporting else lambda *_: None,
+            status=self._counters.set_status if is_reporting else lambda _: None,
         )
         threads, errors = [background("stderr", pump.run)], list[Exception]()
         if not isinstance(source, int):
@@ -261,7 +240,6 @@ class CommandRunner:
         inherited_bytes: int,
     ) -> Iterator[bytes]:
         assert process.stdout is not None
-        finished = False
         try:
             for chunk in chunks_of(process.stdout):
                 self.moved += len(chunk)
@@ -274,34 +252,26 @@ class CommandRunner:
                 thread.join()
             if errors:
                 raise errors[0]
-            finished = True
         finally:
             self._fed.discard(process)
-            self._processes.kill(process) if not finished else self._processes.wait(process)
+            self._processes.kill(process)
         if status and self._given_up is not None:
-            raise TaskError(
-                Reason.TASK_TIMEOUT,
-                f"{' '.join(argv)[:200]!r} {self._given_up}",
-                stderr_tail=pump.tail,
-                exit_code=status,
-            )
+            message = f"{' '.join(argv)[:200]!r} {self._given_up}"
+            raise TaskError(Reason.TASK_TIMEOUT, message, stderr_tail=pump.tail, exit_code=status)
         if status:
-            failure = explain(argv, status, pump.tail, killed_for_memory=oom_kills() > kills_before)
+            failure = _explain(argv, status, pump.tail, killed_for_memory=oom_kills() > kills_before)
             if self._is_exit_checked or failure.reason is Reason.OUT_OF_MEMORY:
                 raise failure
 
 
-def _ignore(*_report: object) -> None:
-    """Drop a report."""
-
-
-def explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: bool) -> TaskError:
+def _explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: bool) -> TaskError:
     """Return why a command ended with a non-zero status (negative: a signal)."""
     command = " ".join(argv)[:200]
     if status == -signal.SIGKILL and killed_for_memory:
         reason, what = Reason.OUT_OF_MEMORY, "ran out of memory and was killed: raise resources.requests.memory"
     elif status < 0:
-        reason, what = Reason.USER_COMMAND_FAILED, f"was killed by {_signal_name(-status)}"
+        names = {number.value: number.name for number in signal.Signals}
+        reason, what = Reason.USER_COMMAND_FAILED, f"was killed by {names.get(-status, f'signal {-status}')}"
     elif status in (_COMMAND_NOT_FOUND, _COMMAND_NOT_EXECUTABLE):
         what = f"exited with status {status}: a command in it was not found or is not executable"
         reason = Reason.COMMAND_NOT_FOUND
@@ -309,13 +279,6 @@ def explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: b
         reason, what = Reason.USER_COMMAND_FAILED, f"exited with status {status}"
     last = tail.rsplit("\n", 1)[-1][:300]
     return TaskError(reason, f"{command!r} {what}" + (f": {last}" if last else ""), stderr_tail=tail, exit_code=status)
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 _OOM_FILES = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))

@@ -21,6 +21,7 @@ this job has ended. All steps are idempotent.
 """
 
 import hashlib
+import itertools
 from collections.abc import Sequence
 from concurrent import futures
 
@@ -39,7 +40,7 @@ _WORKERS = 8
 
 def committed(storage: Storage, step: Location, kind: TaskType | None = None) -> dict[int, CommitRecord]:
     """Return the commits in a step's folder by task index: of maps, reduces, or (None) both, indexed consecutively."""
-    letters = tuple(contract.LETTERS.values()) if kind is None else (contract.LETTERS[kind],)
+    letters = contract.LETTERS.values() if kind is None else [contract.LETTERS[kind]]
     commits: dict[int, Location] = {}
     for file in storage.files(step.child("_commit")):
         letter, _, number = file.location.path.rpartition("/")[2].partition("-")
@@ -47,10 +48,8 @@ def committed(storage: Storage, step: Location, kind: TaskType | None = None) ->
             commits[len(commits) if kind is None else int(number)] = file.location
     with futures.ThreadPoolExecutor(_WORKERS, "commits") as workers:
         contents = workers.map(storage.read, commits.values())
-        return {
-            index: msgspec.json.decode(content, type=CommitRecord)
-            for index, content in zip(commits, contents, strict=True)
-        }
+        records = (msgspec.json.decode(content, type=CommitRecord) for content in contents)
+        return dict(zip(commits, records, strict=True))
 
 
 class Promoted(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,10 +68,7 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(task: Task) -> TaskResult:
-    """Commit the job.
-
-    Raises TaskError: CommitMissing, OutputExists (another job owns the output), or the storage's reasons.
-    """
+    """Commit the job. Raises TaskError: CommitMissing, OutputExists (of another job), or the storage's reasons."""
     layout, storage = task.layout, task.storage
     existing_claims = ownership.claims(task)
     promoted = _declared(task) or _commit(task, existing_claims)
@@ -85,14 +81,11 @@ def run(task: Task) -> TaskResult:
 
 
 def _declared(task: Task) -> Promoted | None:
-    """Return the content of `_SUCCESS` if this job created it; None if it does not exist.
-
-    Raises TaskError: OutputExists if it is another job's.
-    """
+    """Return the content of `_SUCCESS`, if any. Raises TaskError: OutputExists if it is another job's."""
     content = task.storage.read_if_exists(task.layout.success)
     if content is None:
         return None
-    promoted = _decode(content)
+    promoted = contract.decoded(content, Promoted)
     if promoted is not None and promoted.job_uid == task.spec.job_uid:
         return promoted
     raise TaskError(
@@ -105,7 +98,7 @@ def _commit(task: Task, existing_claims: Sequence[ownership.Claim]) -> Promoted:
     try:
         ownership.adopt(task, existing_claims)
         recorded = task.storage.read_if_exists(task.layout.promoted)
-        promoted = (recorded and _decode(recorded)) or _promote(task)
+        promoted = contract.decoded(recorded or b"", Promoted) or _promote(task)
         with task.phase("clean"):
             files = list(task.storage.files(task.layout.work))
             task.storage.delete(file.location for file in files if file.location != task.layout.promoted)
@@ -120,13 +113,9 @@ def _commit(task: Task, existing_claims: Sequence[ownership.Claim]) -> Promoted:
 
 def _declare(task: Task, promoted: Promoted) -> None:
     """Create `_SUCCESS` after a last check of the output. Raises TaskError: OutputExists."""
-    parts = [
-        file
-        for file in task.storage.children(task.layout.output)
-        if file.location.path.rpartition("/")[2].startswith(PART)
-    ]
-    left_out = set(promoted.left_out)
-    expected = [task.layout.part(index) for index in range(promoted.parts) if index not in left_out]
+    children = task.storage.children(task.layout.output)
+    parts = [file for file in children if file.location.path.rpartition("/")[2].startswith(PART)]
+    expected = map(task.layout.part, set(range(promoted.parts)).difference(promoted.left_out))
     strangers = {file.location for file in parts}.symmetric_difference(expected)
     if strangers or sum(file.size_bytes for file in parts) != promoted.size_bytes:
         example = min((location.url for location in strangers), default=task.layout.output.url)
@@ -139,13 +128,6 @@ def _declare(task: Task, promoted: Promoted) -> None:
         _declared(task)
 
 
-def _decode(content: bytes) -> Promoted | None:
-    try:
-        return msgspec.json.decode(content, type=Promoted)
-    except msgspec.DecodeError:
-        return None
-
-
 def _promote(task: Task) -> Promoted:
     kind = TaskType.REDUCE if task.spec.reduces else TaskType.MAP
     with task.phase("verify"):
@@ -156,12 +138,8 @@ def _promote(task: Task) -> Promoted:
         with futures.ThreadPoolExecutor(_WORKERS, "promoter") as workers:
             for done, _ in enumerate(workers.map(lambda pair: _move(task, kind, *pair), enumerate(results)), 1):
                 task.fraction = done / len(results)
-        earlier = [
-            record
-            for step in range(task.spec.step)
-            for record in committed(task.storage, task.layout.at_step(step)).values()
-        ]
-        every = [*earlier, *maps, *(results if task.spec.reduces else ())]
+        earlier = (committed(task.storage, task.layout.at_step(step)).values() for step in range(task.spec.step))
+        every = itertools.chain(*earlier, maps, results if task.spec.reduces else ())
         promoted = Promoted(
             job_uid=task.spec.job_uid,
             digest=hashlib.sha256("".join(record.digest for record in results).encode()).hexdigest(),
@@ -169,7 +147,7 @@ def _promote(task: Task) -> Promoted:
             left_out=[index for index, record in enumerate(results) if not record.has_file],
             size_bytes=sum(record.size_bytes for record in results if record.has_file),
             records=sum(record.records for record in results),
-            counters=counters.total([record.counters for record in every]),
+            counters=counters.total(record.counters for record in every),
         )
         task.storage.write(task.layout.promoted, msgspec.json.encode(promoted))
     return promoted

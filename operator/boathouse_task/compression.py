@@ -5,10 +5,10 @@ of several members (`cat a.gz b.gz`, pbzip2, zstd's frames) are read to their en
 """
 
 import bz2
-import functools
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from boathouse_task.contract import Reason
@@ -68,27 +68,42 @@ class _Inflate:
 _Decompressor: TypeAlias = "_Inflate | bz2.BZ2Decompressor | zstd.ZstdDecompressor | blocks.Decompressor"
 
 
+class _Compressor(Protocol):
+    def compress(self, data: bytes) -> bytes: ...
+    def flush(self) -> bytes: ...
+
+
 def _of_blocks(codec: str) -> _Decompressor:
     from boathouse_task import blocks  # its library is large, and few jobs need it
 
     return blocks.Decompressor(codec)
 
 
+def _snappy() -> _Compressor:
+    from boathouse_task import blocks
+
+    return blocks.SnappyCompressor()
+
+
 _READERS: dict[str, Callable[[], _Decompressor]] = {
-    "gzip": functools.partial(_Inflate, _GZIP_BITS),
-    "deflate": functools.partial(_Inflate, _ZLIB_BITS),
+    "gzip": partial(_Inflate, _GZIP_BITS),
+    "deflate": partial(_Inflate, _ZLIB_BITS),
     "bzip2": bz2.BZ2Decompressor,
     "zstd": zstd.ZstdDecompressor,
-    **{codec: functools.partial(_of_blocks, codec) for codec in _IN_BLOCKS},
+    **{codec: partial(_of_blocks, codec) for codec in _IN_BLOCKS},
+}
+_WRITERS: dict[str, Callable[[], _Compressor]] = {
+    "gzip": partial(zlib.compressobj, wbits=_GZIP_BITS),
+    "deflate": partial(zlib.compressobj, wbits=_ZLIB_BITS),
+    "bzip2": bz2.BZ2Compressor,
+    "zstd": partial(zstd.ZstdCompressor, options={zstd.CompressionParameter.checksum_flag: 1}),
+    "snappy": _snappy,
 }
 _BROKEN = (zlib.error, zstd.ZstdError, OSError, EOFError, ValueError)
 
 
 def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_file: bool = False) -> Iterator[bytes]:
-    """Yield the decompressed content of a file, or of its first bytes, in pieces of limited size.
-
-    Raises TaskError: CorruptInput.
-    """
+    """Yield the content of a file, or of its first bytes, in limited pieces. Raises TaskError: CorruptInput."""
     stream: _Decompressor | None = None
     read, has_data = 0, codec in _MAY_BE_EMPTY  # a file of another codec has at least one member
     for chunk in chunks:
@@ -120,36 +135,14 @@ def _corrupt(url: str, what: str) -> TaskError:
     return TaskError(Reason.CORRUPT_INPUT, f"{url} {what}: write it again, or rename it if it is not compressed")
 
 
-class _Compressor(Protocol):
-    def compress(self, data: bytes) -> bytes: ...
-    def flush(self) -> bytes: ...
-
-
 def compressed(chunks: Iterable[bytes], codec: str) -> Iterator[bytes]:
     """Yield the compressed chunks, deterministically; levels are Hadoop's defaults (zstd: 3)."""
-    writer = _writer(codec)
+    if codec not in _WRITERS:
+        what = f"spec.outputCompression {codec!r} is not gzip, bzip2, zstd, deflate or snappy"
+        raise TaskError(Reason.INVALID_SPEC, what)
+    writer = _WRITERS[codec]()
     for chunk in chunks:
         piece = writer.compress(chunk)
         if piece:
             yield piece
     yield writer.flush()
-
-
-def _writer(codec: str) -> _Compressor:
-    match codec:
-        case "gzip":
-            return zlib.compressobj(wbits=_GZIP_BITS)
-        case "deflate":
-            return zlib.compressobj(wbits=_ZLIB_BITS)
-        case "bzip2":
-            return bz2.BZ2Compressor()
-        case "zstd":
-            return zstd.ZstdCompressor(options={zstd.CompressionParameter.checksum_flag: 1})
-        case "snappy":
-            from boathouse_task import blocks
-
-            return blocks.SnappyCompressor()
-        case unknown:
-            raise TaskError(
-                Reason.INVALID_SPEC, f"spec.outputCompression {unknown!r} is not gzip, bzip2, zstd, deflate or snappy"
-            )

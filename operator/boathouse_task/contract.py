@@ -1,22 +1,25 @@
 """Messages between the operator and the task pods: task parameters, results, reports, the split plan.
 
-Both sides import this module, which only has values: no I/O and nothing of the operator. msgspec encodes them as JSON
-with their Python names. Both sides ignore unknown fields, so that an older runtime works with a newer operator.
+Both sides import this module, which only has values. msgspec encodes them as JSON with their Python names. Both sides
+ignore unknown fields, so that an older runtime works with a newer operator.
 """
 
 import base64
 import enum
 import hashlib
 from collections.abc import Iterable
+from typing import TypeVar
 
 import msgspec
 
 from boathouse_task.formats import InputFormat, OutputFormat, ReduceFields
 
+T = TypeVar("T")
+
 TASK_ENV = "BOATHOUSE_TASK"
 """Variable with the JSON of `TaskSpec`."""
 MEMORY_LIMIT_ENV = "BOATHOUSE_MEMORY_LIMIT_BYTES"
-"""Variable with the container's memory limit in bytes (resourceFieldRef limits.memory), which sizes the sort buffer."""
+"""Variable with the container's memory limit (resourceFieldRef limits.memory), which sizes the sort buffer."""
 POD_NAME_ENV = "BOATHOUSE_POD_NAME"
 POD_UID_ENV = "BOATHOUSE_POD_UID"
 NODE_NAME_ENV = "BOATHOUSE_NODE_NAME"
@@ -31,18 +34,18 @@ TERMINATION_LOG_PATH = "/dev/termination-log"
 TERMINATION_LOG_MAX_BYTES = 4096
 """The kubelet's limit of a container's termination message."""
 REPORT_MAX_BYTES = 8192
-"""The progress endpoint's limit of a `TaskReport`."""
+ACKNOWLEDGEMENT_MAX_BYTES = 256
 PLAN_POST_MAX_BYTES = 8 * 1024 * 1024
-"""The progress endpoint's limit of the compressed plan. 40,000 splits with random URLs need 1 to 2 MiB."""
+"""The progress endpoint's limits. 40,000 splits with random URLs need 1 to 2 MiB as a compressed plan."""
 PLAN_MAX_BYTES = 24 * 1024 * 1024
 """Limit of the plan's JSON: 40,000 splits of 629 bytes each, of which at most 130 are not the URL."""
 TOKEN_AUDIENCE = "boathouse.dev"  # noqa: S105 - the audience's name, not a secret
 
 EXIT_SUCCEEDED = 0
 EXIT_USER_ERROR = 10
-"""User error: in the job's input, output or command."""
+"""An error in the job's input, output or command."""
 EXIT_INFRASTRUCTURE = 20
-"""Infrastructure error: of the storage, the disk or the cluster; another attempt may succeed."""
+"""An error of the storage, the disk or the cluster; another attempt may succeed."""
 EXIT_TERMINATED = 143
 """Stopped by SIGTERM, as in shells."""
 
@@ -117,14 +120,13 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     offset_bytes: int
     length_bytes: int
-    """Length of the split; 0 only for an empty file."""
+    """0 only for an empty file."""
     size_bytes: int
     """Size of the whole file."""
     locations: int = -1
     """Index into `Plan.location_sets`, -1 for none (object stores have none)."""
     combined: int = 0
-    """0, or the number of small files in the split: then `url` is a list of `InputFile`s in JSON, and the length is the
-    sum of theirs."""
+    """0, or the number of small files in the split, whose `InputFile`s are a list in JSON at `url`."""
 
 
 class InputFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -174,12 +176,11 @@ class S3Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HdfsAddress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Addresses of the HDFS of a cluster, HOST:PORT."""
+    """Addresses of a cluster's NameNode, HOST:PORT: for clients, and for WebHDFS, which tells where blocks are."""
 
     name_node: str
-    """The NameNode's, for clients."""
     web_hdfs: str = ""
-    """The NameNode's for WebHDFS, which tells where blocks are; empty: unknown."""
+    """Empty: unknown."""
 
 
 class Partitioner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -189,8 +190,7 @@ class Partitioner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     options: str = ""
     """mapreduce.partition.keypartitioner.options, such as `-k1,2`."""
     key_field_separator: str = "\t"
-    """mapreduce.map.output.key.field.separator: separator of the key fields in the options of partitioner and
-    comparator."""
+    """mapreduce.map.output.key.field.separator, of the key fields in the options of partitioner and comparator."""
     num_key_fields: int = 1
     """stream.num.map.output.key.fields: number of a line's fields that form its key."""
     field_separator: str = "\t"
@@ -214,9 +214,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """OUTPUT/_temporary/boathouse-UID, without a slash at its end."""
     output_url: str
     step: int = 0
-    """Index of the step, from 0; a later step's setup reads the output of the previous step."""
+    """From 0; a later step's setup reads the output of the previous step, and the last writes the job's."""
     steps: int = 1
-    """Number of steps; the last step writes the job's output."""
     index: int = 0
     attempt: int = 1
     input_urls: list[str] = []
@@ -227,7 +226,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     combine_files: bool = False
     """Whether small files share a split (like CombineTextInputFormat); between steps they always do."""
     split: Split | None = None
-    """The split of a map."""
+    """Of a map."""
     splits: list[Split] = []
     """All splits of the step for an uber task, the sampled ones for a probe."""
     sample_bytes: list[int] = []
@@ -235,9 +234,9 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     probe_s: float = PROBE_S
     """Time after which a probe reads no further split and reduces what it has."""
     maps: int = 0
-    """The number of map tasks; 0 in a setup task."""
+    """0 in a setup task."""
     reduces: int = 0
-    """The number of reduce tasks; 0 is a map-only job."""
+    """0: a map-only job."""
     mapper: list[str] | None = None
     """None passes lines unchanged."""
     combiner: list[str] | None = None
@@ -250,8 +249,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_exit_checked: bool = True
     """Whether an exit status other than 0 is a failure (stream.non.zero.exit.is.failure)."""
     is_given_up: bool = False
-    """Whether the task has failed too often and commits an empty result, which the job permits
-    (mapreduce.map.failures.maxpercent)."""
+    """Whether the task has failed too often and commits an empty result (mapreduce.map.failures.maxpercent)."""
     conf: dict[str, str] = {}
     """Hadoop's -D: properties for the environment of the commands."""
     queue: str = ""
@@ -265,9 +263,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     secret_variables: list[str] = []
     """Environment variables whose values must be masked."""
     files: list[FileSource] = []
-    """Files for the working folder of every task (setup checks commands in it)."""
+    """For the working folder of every task (setup checks commands in it), as the archives."""
     archives: list[ArchiveSource] = []
-    """Archives to unpack there."""
     s3: S3Config | None = None
     hdfs: dict[str, HdfsAddress] = {}
     """Addresses of the clusters that hdfs:// URLs name."""
@@ -285,8 +282,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 Counters = dict[str, dict[str, int]]
 """Group -> name -> value, with Hadoop's names."""
-MAX_AMOUNT = 2**63 - 1
-MIN_AMOUNT = -(2**63)
+MIN_AMOUNT, MAX_AMOUNT = -(2**63), 2**63 - 1
 """Counters are 64-bit integers, like Hadoop's; sums saturate at these limits."""
 
 
@@ -315,11 +311,13 @@ class Timing(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Result of a task, its termination message after success and failure (at most `TERMINATION_LOG_MAX_BYTES`)."""
+    """Result of a task: its termination message, of at most `TERMINATION_LOG_MAX_BYTES`.
+
+    An attempt that finds the commit of another attempt has succeeded.
+    """
 
     outcome: str
-    """`SUCCEEDED`, `FAILED`, or `UNFINISHED` if the task was killed. An attempt that finds the commit of another
-    attempt has succeeded; `winner_attempt` is the attempt whose output counts."""
+    """`SUCCEEDED`, `FAILED`, or `UNFINISHED` if the task was killed."""
     reason: str = ""
     """A `Reason` if it failed, else ""."""
     message: str = ""
@@ -331,7 +329,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     digest: str = ""
     """Setup: the plan's digest (`plan_digest`); map, reduce: of its data; commit: of the whole output."""
     splits: int = 0
-    """Setup only: number of splits."""
+    """Of a setup."""
     bytes_total: int = 0
     """Setup: input bytes; map, reduce: bytes of the data written; commit: bytes of the output."""
     counters: Counters = {}
@@ -347,7 +345,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def succeeded(self) -> bool:
-        """Whether the task succeeded."""
+        """Whether the outcome is success."""
         return self.outcome == SUCCEEDED
 
 
@@ -372,9 +370,8 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     counters: Counters = {}
     status: str = ""
     maps_done: int = 0
-    """Of a reduce, the maps whose output it knows."""
+    """Of a reduce, the maps whose output it knows, of all of its step."""
     maps_total: int = 0
-    """Of a reduce, the maps of its step."""
     suspended_s: float = 0.0
     peak_memory_bytes: int = 0
     spill_s: float = 0.0
@@ -406,7 +403,7 @@ class SuspendOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Order to one task to pause, until its CPU limit is raised again or its time is over."""
 
     id: str
-    """Name of the order, at most 40 characters: a task carries out each order once."""
+    """At most 40 characters: a task carries out each order once."""
     for_s: float
     """How long it may pause, at most `MOST_SUSPENDED_S`."""
 
@@ -430,10 +427,6 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     """A `SuspendRefusal`, or "" if the task has paused."""
 
 
-ACKNOWLEDGEMENT_MAX_BYTES = 256
-"""The progress endpoint's limit of an `Acknowledgement`."""
-
-
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
     """Orders of the leader for a task, by long poll."""
 
@@ -446,7 +439,6 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     """Map index -> attempt, only if the winner is not attempt 1."""
     cancel: bool = False
     suspend: SuspendOrder | None = None
-    """Order to pause, for this task alone."""
 
 
 class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -463,6 +455,14 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
     counters: Counters = {}
     has_file: bool = True
     """Whether its data is a file of the output; not with LazyOutputFormat and without a line."""
+
+
+def decoded(content: bytes, expected: type[T]) -> T | None:
+    """Return the value of JSON; None if it is not of this type."""
+    try:
+        return msgspec.json.decode(content, type=expected)
+    except msgspec.DecodeError:
+        return None
 
 
 LETTERS = {TaskType.MAP: "m", TaskType.REDUCE: "r"}

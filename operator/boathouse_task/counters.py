@@ -1,6 +1,7 @@
 """Counters by Hadoop's names, filled by several threads."""
 
 import threading
+from collections.abc import Iterable
 
 from boathouse_task.contract import Counters, accumulate
 
@@ -13,10 +14,8 @@ DROPPED = "Counters dropped"
 
 MAX_COUNTERS = 120
 """mapreduce.job.counters.max."""
-_MAX_NAME = 64
-"""mapreduce.job.counters.counter.name.max."""
-_MAX_GROUP = 128
-"""mapreduce.job.counters.group.name.max."""
+_MAX_NAME, _MAX_GROUP = 64, 128
+"""mapreduce.job.counters.counter.name.max and mapreduce.job.counters.group.name.max."""
 
 MAP_INPUT_RECORDS = "Map input records"
 MAP_OUTPUT_RECORDS = "Map output records"
@@ -83,7 +82,7 @@ class CounterSet:
             return {group: dict(counters) for group, counters in self._values.items()}
 
 
-def total(sets: list[Counters]) -> Counters:
+def total(sets: Iterable[Counters]) -> Counters:
     """Return the sums (of some the maximum: `contract.MAXIMA`) over several tasks, within 64 bits."""
     sums: Counters = {}
     for counters in sets:

@@ -20,15 +20,11 @@ class Layout:
     """Paths of a step, from the task's URLs. Raises TaskError: InvalidURL."""
 
     def __init__(self, spec: TaskSpec) -> None:
-        self.output = locations.parse(spec.output_url)
-        self.temporary = self.output.child(TEMPORARY)
-        self.work = locations.parse(spec.work_url)
-        self.step = self.at_step(spec.step)
+        self.output, self.work = locations.parse(spec.output_url), locations.parse(spec.work_url)
+        self.temporary, self.success = self.output.child(TEMPORARY), self.output.child(SUCCESS)
+        self.step, self.promoted = self.at_step(spec.step), self.work.child("promoted.json")
+        self.commits, self.plan = self.step.child("_commit"), self.step.child("plan.json")
         self._part_suffix = compression.SUFFIXES[spec.output_compression] if spec.output_compression else ""
-        self.commits = self.step.child("_commit")
-        self.promoted = self.work.child("promoted.json")
-        self.plan = self.step.child("plan.json")
-        self.success = self.output.child(SUCCESS)
 
     def at_step(self, step: int) -> Location:
         """Return a step's folder."""
@@ -69,7 +65,7 @@ Python and hdfs-native need 19 MiB, and 35 MiB with a window of 8 MiB."""
 COMMAND_SHARE = 0.5
 """Maximum share of sorting in the rest of the limit, which it shares with the user's command."""
 TEMPORARY_FOLDER = "tmp"
-"""Folder in `work_path` for the commands' TMPDIR, as the root file system may be read-only."""
+"""Folder in `work_path` for the commands' TMPDIR."""
 _OURS = ("BOATHOUSE_", "PYTHONUNBUFFERED")
 """Variables that commands do not get: Boathouse's settings, and PYTHONUNBUFFERED, which slows Python down."""
 _NOT_IN_NAMES = re.compile("[^A-Za-z0-9]")
@@ -130,12 +126,10 @@ def from_variables(variables: Mapping[str, str]) -> Environment:
 
 def command_variables(spec: TaskSpec, inherited: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Return the environment of the user's commands: the pod's, and the job's settings as in Hadoop Streaming."""
-    inherited_variables = {name: value for name, value in inherited.items() if not name.startswith(_OURS)}
-    inherited_variables.setdefault(
-        "TMPDIR", str(folder.parent / TEMPORARY_FOLDER)
-    )  # because the root file system is read-only
     conf = {_NOT_IN_NAMES.sub("_", key): value for key, value in spec.conf.items() if value}  # Hadoop drops empty ones
-    return {**conf, **inherited_variables, **_job_variables(spec, folder), **_task_variables(spec)}
+    temporary = {"TMPDIR": str(folder.parent / TEMPORARY_FOLDER)}  # the root file system may be read-only
+    inherited = {name: value for name, value in inherited.items() if not name.startswith(_OURS)}
+    return {**conf, **temporary, **inherited, **_job_variables(spec, folder), **_task_variables(spec)}
 
 
 def _job_variables(spec: TaskSpec, folder: Path) -> dict[str, str]:

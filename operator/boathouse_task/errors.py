@@ -1,6 +1,7 @@
-"""Errors that end a task, with their reasons, and the masks of secrets in their texts."""
+"""Errors that end a task, with their reasons, the masks of secrets in their texts, and messages of the log."""
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 
 from boathouse_task.contract import Reason
@@ -26,7 +27,6 @@ class TaskError(Exception):
     Attributes:
         message: one line: what is wrong, where, what to do.
         user_error: whether it is a user error, not an infrastructure error. By default, the reason decides.
-        stderr_tail: end of the command's standard error.
         exit_code: exit status of the command; negative: a signal.
     """
 
@@ -40,18 +40,12 @@ class TaskError(Exception):
         exit_code: int | None = None,
     ) -> None:
         super().__init__(f"{reason.value}: {message}")
-        self.reason = reason
-        self.message = message
+        self.reason, self.message, self.stderr_tail, self.exit_code = reason, message, stderr_tail, exit_code
         self.user_error = reason not in _INFRASTRUCTURE if user_error is None else user_error
-        self.stderr_tail = stderr_tail
-        self.exit_code = exit_code
 
 
 class NotFound(TaskError):  # noqa: N818 - it names what happened
     """An expected object is missing in the storage."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(Reason.STORAGE_ERROR, message)
 
 
 MASK = "***"
@@ -73,3 +67,9 @@ def mask(text: str, values: Iterable[str]) -> str:
     for value in values:
         text = text.replace(value, MASK)
     return text
+
+
+def say(text: str) -> None:
+    """Write a message to standard error."""
+    sys.stderr.write(f"boathouse-task: {text}\n")
+    sys.stderr.flush()

@@ -25,10 +25,7 @@ class Failpoints:
         self._remaining = 0
 
     def arm(self, environment: Mapping[str, str] | None = None) -> str | None:
-        """Read the environment; return the failpoint that it sets, for the log.
-
-        Raises ValueError if the variable has an unknown failpoint or an invalid count.
-        """
+        """Return the failpoint that the environment sets, for the log. Raises ValueError if it is unknown."""
         value = (os.environ if environment is None else environment).get(self._variable)
         if not value:
             self._armed = None

@@ -30,8 +30,6 @@ LEAVE_PATIENCE_S = 600.0
 _TIMEOUT_S = 10.0
 _FINAL = frozenset({200, 403, 409})
 """Statuses of refusals, and of an unexpected response."""
-_SCRIPT_MODE = 0o755
-_SITE_MODE = 0o600
 _REDACTED = "mapreduce.job.redacted-properties"
 """Setting with the names of those that the pages and the history of a job do not show."""
 
@@ -72,33 +70,24 @@ class Client:
         write_conf(self._conf_path, work / cluster_contract.CONF_FOLDER, spec.settings, secrets)
         folder = work / cluster_contract.FILES_FOLDER
         folder.mkdir(exist_ok=True)
-        storage = Storage(
-            spec.s3, self._environment.variables, part_bytes=self._environment.part_bytes, hdfs_addresses=spec.hdfs
-        )
+        storage = Storage(spec.s3, variables, part_bytes=self._environment.part_bytes, hdfs_addresses=spec.hdfs)
         files.place(spec.files, folder, storage, self._environment.window_bytes)
         exported = {name: variables.get(name, "") for name in spec.exported}
         for name, argv in spec.scripts.items():
             (folder / name).write_text(script(argv, exported), encoding="utf-8")
-            (folder / name).chmod(_SCRIPT_MODE)
+            (folder / name).chmod(0o755)
 
     def _await_leave(self) -> None:
-        """Ask for leave until the endpoint gives or refuses it.
-
-        Raises TaskError: ProgressUnavailable: it was refused, or the endpoint did not respond; Terminated.
-        """
-        ask = partial(
-            self._endpoint.ask, Leave, "POST", f"tasks/{quote(self._environment.pod_name)}/leave", b"{}", _TIMEOUT_S
-        )
+        path = f"tasks/{quote(self._environment.pod_name)}/leave"
+        ask = partial(self._endpoint.ask, Leave, "POST", path, b"{}", _TIMEOUT_S)
         try:
             leave = retried(ask, sleep=self._wait, monotonic=self._monotonic, patience_s=LEAVE_PATIENCE_S, final=_FINAL)
         except Unavailable as error:
-            raise TaskError(
-                Reason.PROGRESS_UNAVAILABLE, f"the operator gives this client no leave to submit: {error}"
-            ) from None
+            problem = f"the operator gives this client no leave to submit: {error}"
+            raise TaskError(Reason.PROGRESS_UNAVAILABLE, problem) from None
         if leave.attempt != self._spec.attempt:
-            raise TaskError(
-                Reason.PROGRESS_UNAVAILABLE, f"leave is for attempt {leave.attempt}, not {self._spec.attempt}"
-            )
+            problem = f"leave is for attempt {leave.attempt}, not {self._spec.attempt}"
+            raise TaskError(Reason.PROGRESS_UNAVAILABLE, problem)
 
     def _wait(self, delay_s: float) -> None:
         if self._sleep(delay_s):
@@ -131,7 +120,7 @@ def write_conf(source: Path, target: Path, settings: Mapping[str, str], secrets:
         merged = {**secrets, **settings, **_redaction(roots.values(), settings, secrets)}
         for name, root in roots.items():
             _merge(root, merged)
-            (target / name).touch(_SITE_MODE)
+            (target / name).touch(0o600)
             ET.ElementTree(root).write(target / name, encoding="utf-8", xml_declaration=True)
     except (OSError, ET.ParseError) as error:
         raise TaskError(Reason.INTERNAL_ERROR, f"the settings of the cluster cannot be read: {error}") from None
@@ -145,11 +134,9 @@ def _redaction(sites: Iterable[ET.Element], settings: Mapping[str, str], secrets
     """Return the setting that adds the secrets to what the cluster and the job redact already."""
     if not secrets:
         return {}
-    redacted = (
-        element.findtext("value") for site in sites for element in site if element.findtext("name") == _REDACTED
-    )
-    given = [text for text in (*redacted, settings.get(_REDACTED)) if text]
-    return {_REDACTED: ",".join([*given, *secrets])}
+    properties = (element for site in sites for element in site)
+    redacted = (element.findtext("value") for element in properties if element.findtext("name") == _REDACTED)
+    return {_REDACTED: ",".join(filter(None, [*redacted, settings.get(_REDACTED), *secrets]))}
 
 
 def _merge(root: ET.Element, settings: Mapping[str, str]) -> None:
@@ -172,9 +159,7 @@ def _place(path: Path, content: bytes) -> None:
 def run_pod(order: str, environment: Environment) -> None:
     """Prepare the submission, and stay until SIGTERM: a container that ended would be restarted.
 
-    Raises:
-        msgspec.DecodeError: the order is not a `ClientSpec`.
-        TaskError: InternalError: the progress URL is not one.
+    Raises msgspec.DecodeError if the order is not a `ClientSpec`, TaskError: InternalError if its URL is not one.
     """
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: stopped.set())

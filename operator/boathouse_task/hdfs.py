@@ -62,15 +62,10 @@ _FULL = ("could only be written to", "NSQuotaExceededException", "DSQuotaExceede
 
 
 class HdfsStore:
-    """The HDFS of a cluster, with the methods of `ObjectStore`.
+    """The HDFS of a cluster, with the methods of `ObjectStore`. It repeats a request for `retry_s`.
 
-    Args:
-        authority: the cluster's name, or HOST:PORT of a NameNode.
-        address: the addresses of the cluster; None: `authority` is an address.
-        variables: environment with HADOOP_USER_NAME.
-        retry_s: how long a request is repeated.
-
-    Raises TaskError: InvalidURL if there is no such cluster.
+    `authority` is the cluster's name; or, without `address`, HOST:PORT of a NameNode. Raises TaskError: InvalidURL if
+    there is no such cluster.
     """
 
     def __init__(
@@ -84,10 +79,8 @@ class HdfsStore:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         if address is None and ":" not in authority:
-            raise TaskError(
-                Reason.INVALID_URL,
-                f"hdfs://{authority}/ names no cluster of this namespace: check the URL and the MRClusters",
-            )
+            problem = f"hdfs://{authority}/ names no cluster of this namespace: check the URL and the MRClusters"
+            raise TaskError(Reason.INVALID_URL, problem)
         self._client = _client(address.name_node if address is not None else authority, user(variables))
         self._retry_s, self._sleep, self._monotonic = retry_s, sleep, monotonic
         self._readers = threading.local()
@@ -233,14 +226,11 @@ class HdfsStore:
 def explain(error: Exception, action: str, url: str) -> TaskError:
     """Return an exception of a store as an error: what, where, what to do."""
     text = str(error)
-    hint = next((_HINTS[word] for word in _HINTS if word in text), "HDFS refuses it")
-    is_full = any(word in text for word in _FULL)
-    reason = Reason.OUT_OF_DISK if is_full else Reason.STORAGE_ERROR
-    return TaskError(
-        Reason.ACCESS_DENIED if isinstance(error, PermissionError) else reason,
-        f"cannot {action} {url}: {hint} ({text})",
-        user_error=any(word in text for word in _FINAL),
-    )
+    hint = next((hint for word, hint in _HINTS.items() if word in text), "HDFS refuses it")
+    other = Reason.OUT_OF_DISK if any(word in text for word in _FULL) else Reason.STORAGE_ERROR
+    reason = Reason.ACCESS_DENIED if isinstance(error, PermissionError) else other
+    is_final = any(word in text for word in _FINAL)
+    return TaskError(reason, f"cannot {action} {url}: {hint} ({text})", user_error=is_final)
 
 
 def user(variables: Mapping[str, str]) -> str:

@@ -52,33 +52,27 @@ def combined_key(line: bytes, fields: int) -> bytes:
     return TAB.join(parts[:fields]) if len(parts) > fields else line.removesuffix(TAB)
 
 
-def reduce_input(chunks: Iterable[bytes], fields: int, to: bytes) -> Iterator[bytes]:
-    """Yield shuffled lines with `to` after every key (stream.reduce.input.field.separator)."""
-    return iter(chunks) if to == TAB and fields == 1 else separated(chunks, TAB, fields, to)
-
-
 def separated(chunks: Iterable[bytes], separator: bytes, fields: int, to: bytes) -> Iterator[bytes]:
     """Yield lines with `to` between key and value, also after a key without a value.
 
     The lines may be cut at any position. `separator` separates their fields so far; the first `fields` are the key.
     """
-    width = len(separator)
-    for block in lines.blocks(chunks):
-        rows = block[:-1].split(b"\n")
+
+    def change(rows: list[bytes]) -> list[bytes] | None:
         if fields > 1:
-            keys = [key(row, separator, fields) for row in rows]
-            rows = [
-                b"%b%b%b" % (row_key, to, row[len(row_key) + width :]) for row_key, row in zip(keys, rows, strict=True)
-            ]
-        elif not all(map(contains, rows, repeat(separator))):
-            rows = [row.replace(separator, to, 1) if separator in row else row + to for row in rows]
-        elif separator != to:
-            rows = [row.replace(separator, to, 1) for row in rows]
-        else:
-            yield block
-            continue
-        rows.append(b"")
-        yield b"\n".join(rows)
+            return keyed(rows, separator, fields, to)[1]
+        if not all(map(contains, rows, repeat(separator))):
+            return [row.replace(separator, to, 1) if separator in row else row + to for row in rows]
+        return None if separator == to else [row.replace(separator, to, 1) for row in rows]
+
+    return lines.changed(chunks, change)
+
+
+def keyed(rows: list[bytes], separator: bytes, fields: int, to: bytes) -> tuple[list[bytes], list[bytes]]:
+    """Return the keys of lines, and the lines with `to` between key and value."""
+    keys, width = [key(row, separator, fields) for row in rows], len(separator)
+    pairs = zip(keys, rows, strict=True)
+    return keys, [b"%b%b%b" % (row_key, to, row[len(row_key) + width :]) for row_key, row in pairs]
 
 
 HASH = "HashPartitioner"
@@ -116,10 +110,7 @@ def prefix(partition: int, width: int) -> bytes:
 
 
 def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]], list[int]]:
-    """Return a function that assigns keys to reduces.
-
-    Raises TaskError: InvalidSpec if the partitioner or its options are invalid.
-    """
+    """Return a function that assigns keys to reduces. Raises TaskError: InvalidSpec for invalid options."""
     hashes = _hash_function(partitioner)
 
     def choose(keys: Sequence[bytes]) -> list[int]:
@@ -215,6 +206,9 @@ class KeySpec:
     reverse: bool = False
 
 
+_KEY_SPEC = re.compile(r"(\d+)(?:\.(\d*))?[nr]*(?:,(?:(\d+)(?:\.(\d*))?)?[nr]*)?")
+
+
 def parse(options: str, field: str) -> tuple[KeySpec, ...]:
     """Return the -k options of mapreduce.partition.keypartitioner.options or keycomparator.options: `-k2,2nr -k1,1`.
 
@@ -241,15 +235,14 @@ def parse(options: str, field: str) -> tuple[KeySpec, ...]:
 
 
 def _key_spec(text: str) -> KeySpec:
-    """Return the option of a text after -k: `2`, `1,2`, `1.3,2.4`, with letters n and r after a position.
-
-    Raises ValueError if the text has another form.
-    """
-    begin, _, end = text.rstrip("nr").partition(",")
-    begin_field, begin_char = _position(begin.rstrip("nr"), text, default_char=1)
-    end_field, end_char = _position(end, text, default_char=0) if end else (0, 0)
-    if begin_field < 1 or begin_char < 1:
+    """Return the option of a text after -k. Raises ValueError if it has another form."""
+    match = _KEY_SPEC.fullmatch(text)
+    if match is None:
+        raise ValueError(f"the option -k{text} is not of the form -k1,2 or -k1.3,2.4")
+    numbers = [int(number or default) for number, default in zip(match.groups(), (0, 1, 0, 0), strict=True)]
+    if min(numbers[:2]) < 1:
         raise ValueError(f"the option -k{text} counts fields and characters from 1")
+    begin_field, begin_char, end_field, end_char = numbers
     return KeySpec(
         begin_field=begin_field,
         begin_char=begin_char,
@@ -258,13 +251,6 @@ def _key_spec(text: str) -> KeySpec:
         numeric="n" in text,
         reverse="r" in text,
     )
-
-
-def _position(text: str, whole: str, *, default_char: int) -> tuple[int, int]:
-    field, _, char = text.partition(".")
-    if not field.isdecimal() or (char and not char.isdecimal()):
-        raise ValueError(f"the option -k{whole} is not of the form -k1,2 or -k1.3,2.4")
-    return int(field), int(char) if char else default_char
 
 
 def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) -> int:
@@ -277,10 +263,7 @@ def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) ->
 
 
 def span(key: bytes, spec: KeySpec, separator: bytes) -> tuple[int, int] | None:
-    """Return start and end of the bytes that a -k option selects in a key; None if the key lacks them.
-
-    Like KeyFieldHelper's getStartOffset and getEndOffset.
-    """
+    """Return start and end of the bytes that a -k option selects in a key, as KeyFieldHelper does; None: none."""
     lengths = _field_lengths(key, separator)
     if spec.begin_field > len(lengths):
         return None
@@ -365,7 +348,4 @@ def _number(content: bytes, *, reverse: bool) -> bytes:
 
 def strip(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield lines without their sort keys."""
-    for block in lines.blocks(chunks):
-        rows = [line.partition(b"\t")[2] for line in block[:-1].split(b"\n")]
-        rows.append(b"")
-        yield b"\n".join(rows)
+    return lines.changed(chunks, lambda rows: [row.partition(TAB)[2] for row in rows])

@@ -8,7 +8,7 @@ Where Hadoop Streaming shows what Java makes of bytes and texts, the functions `
 
 import re
 import unicodedata
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 from boathouse_task.contract import MAX_AMOUNT, MIN_AMOUNT, Reason
 from boathouse_task.errors import TaskError
@@ -82,6 +82,13 @@ def blocks(chunks: Iterable[bytes], least_bytes: int = BLOCK_BYTES) -> Iterator[
     rest = b"".join(pieces)
     if rest:
         yield rest if rest.endswith(b"\n") else rest + b"\n"
+
+
+def changed(chunks: Iterable[bytes], change: Callable[[list[bytes]], list[bytes] | None]) -> Iterator[bytes]:
+    """Yield lines in blocks, of which `change` gets lists without the newlines; it returns None to change nothing."""
+    for block in blocks(chunks):
+        rows = change(block[:-1].split(b"\n"))
+        yield block if rows is None else b"\n".join([*rows, b""])
 
 
 def ended_by_newlines(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -7,33 +7,20 @@ import os
 import re
 import shlex
 import shutil
-import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from boathouse_task import compression, contract, formats, key_fields, runner, uber_task
-from boathouse_task.contract import (
-    ArchiveSource,
-    Counters,
-    FileSource,
-    Partitioner,
-    Plan,
-    S3Config,
-    TaskResult,
-    TaskSpec,
-    TaskType,
-)
+from boathouse_task.contract import Counters, FileSource, Partitioner, Plan, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment, Layout
+from boathouse_task.errors import say
 from boathouse_task.processes import Processes
 from boathouse_task.storage import Storage
-
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction
 
 
 class JobFailed(Exception):  # noqa: N818 - it is what happened
@@ -41,7 +28,6 @@ class JobFailed(Exception):  # noqa: N818 - it is what happened
 
     def __init__(self, task: str, result: TaskResult) -> None:
         super().__init__(f"{task}: {result.reason}: {result.message}")
-        self.task = task
         self.result = result
 
 
@@ -82,25 +68,18 @@ def run_job(
 ) -> TaskResult:
     """Run all tasks one after another and return the commit's result. A job that fails leaves no files.
 
-    Args:
-        spec: parameters of the setup task.
-        environment: environment, in whose `work_path` each task gets a folder.
-        on_result: called with every task's name and result.
-        later: fields of `TaskSpec` of the steps after the first, such as mapper, reducer and reduces.
-
-    Raises:
-        JobFailed: a task failed.
+    `spec` is that of the setup task, `later` has fields of `TaskSpec` of the steps after the first, such as mapper and
+    reducer. `on_result` gets every task's name and result. Raises JobFailed if a task failed.
     """
 
     def execute(order: TaskSpec) -> TaskResult:
         number = f"{order.task_type.value}-{order.index}"
-        surroundings = dataclasses.replace(
-            environment, work_path=environment.work_path / number, pod_uid=uuid.uuid4().hex
-        )
+        folder = environment.work_path / number
         try:
-            result = runner.run(order, surroundings, Processes())
+            here = dataclasses.replace(environment, work_path=folder, pod_uid=uuid.uuid4().hex)
+            result = runner.run(order, here, Processes())
         finally:
-            shutil.rmtree(surroundings.work_path, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
         on_result(number, result)
         if not result.succeeded:
             raise JobFailed(number, result)
@@ -149,19 +128,8 @@ def _plan(spec: TaskSpec, environment: Environment) -> Plan:
     return msgspec.json.decode(storage.read(Layout(spec).plan), type=Plan)
 
 
-def local_environment(work_path: Path, variables: Mapping[str, str], memory_limit_bytes: int) -> Environment:
-    """Return an environment outside of a pod."""
-    return Environment(
-        work_path=work_path,
-        memory_limit_bytes=memory_limit_bytes,
-        pod_name="local",
-        pod_uid="local",
-        variables=variables,
-    )
-
-
 def counter_lines(values: Counters) -> Iterator[str]:
-    """Return the counters in the format that Hadoop prints at a job's end."""
+    """Yield the counters in the format that Hadoop prints at a job's end."""
     for group in sorted(values):
         yield f"\t{group}"
         for name, value in sorted(values[group].items()):
@@ -172,20 +140,17 @@ _SIZE = re.compile(r"(\d+)(Ki|Mi|Gi)?")
 _UNITS = {None: 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3}
 _COMBINE = "CombineTextInputFormat"
 _ARCHIVE_BYTES = 1024**3
-_EPILOG = (
-    "Example: boathouse-task local --input books/ --output /tmp/counts --mapper 'python3 mapper.py' "
-    "--reducer 'python3 reducer.py' --file mapper.py --file reducer.py --reduces 2"
-)
 
 
-def add_to(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command and its options to the program's."""
     job = commands.add_parser(
         "local",
         help="run a whole MapReduce job on this machine, with the code of the task pods",
         description="Runs a job of Hadoop Streaming's kind on this machine, one task after another, by the code that"
         " runs in the task pods. Options mean what the fields of an MRJob mean.",
-        epilog=_EPILOG,
+        epilog="Example: boathouse-task local --input books/ --output /tmp/counts --mapper 'python3 mapper.py' "
+        "--reducer 'python3 reducer.py' --file mapper.py --file reducer.py --reduces 2",
     )
     for title, options in _OPTIONS.items():
         group = job.add_argument_group(title)
@@ -198,7 +163,8 @@ def run(options: argparse.Namespace) -> int:
     spec = job_of(options)
     with tempfile.TemporaryDirectory(prefix="boathouse-") as folder:
         try:
-            result = run_job(spec, local_environment(Path(folder), os.environ, options.memory), _print_result)
+            here = Environment(work_path=Path(folder), memory_limit_bytes=options.memory, variables=os.environ)
+            result = run_job(spec, here, _print_result)
         except JobFailed as failed:
             return runner.exit_status(failed.result)
     say(f"the output is {spec.output_url}, {result.bytes_total} bytes\n" + "\n".join(counter_lines(result.counters)))
@@ -247,35 +213,24 @@ def job_of(options: argparse.Namespace) -> TaskSpec:
         ),
         output_compression=options.output_compression,
         split_max_bytes=options.split_size,
-        s3=S3Config(endpoint_url=options.endpoint_url, region=options.region),
+        s3=contract.S3Config(endpoint_url=options.endpoint_url, region=options.region),
     )
-
-
-def say(text: str) -> None:
-    """Write to standard error."""
-    sys.stderr.write(f"boathouse-task: {text}\n")
-    sys.stderr.flush()
 
 
 def _print_result(task: str, result: TaskResult) -> None:
     seconds = (result.timings[-1].end_ms - result.timings[0].start_ms) / 1000 if result.timings else 0.0
-    if result.succeeded:
-        say(f"{task} done in {seconds:.1f} s")
-    else:
-        say(
-            f"{task} failed: {result.reason}: {result.message}"
-            + (f"\n{result.stderr_tail}" if result.stderr_tail else "")
-        )
+    tail = f"\n{result.stderr_tail}" if result.stderr_tail else ""
+    failed = f"{task} failed: {result.reason}: {result.message}{tail}"
+    say(f"{task} done in {seconds:.1f} s" if result.succeeded else failed)
 
 
 def _url(text: str) -> str:
-    """Return a path as a URL."""
     return text if "://" in text else f"file://{Path(text).absolute()}"
 
 
-def _archive(text: str) -> ArchiveSource:
+def _archive(text: str) -> contract.ArchiveSource:
     path, _, name = text.partition("#")
-    return ArchiveSource(name=name or Path(path).name, url=_url(path), max_bytes=_ARCHIVE_BYTES)
+    return contract.ArchiveSource(name=name or Path(path).name, url=_url(path), max_bytes=_ARCHIVE_BYTES)
 
 
 def _property(text: str) -> tuple[str, str]:

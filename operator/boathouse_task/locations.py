@@ -44,16 +44,12 @@ class Location:
 
 
 def parse(url: str) -> Location:
-    """Return the location that a URL names.
-
-    Raises TaskError: InvalidURL if the scheme is unknown or the bucket is missing.
-    """
+    """Return the location that a URL names. Raises TaskError: InvalidURL for other schemes and no bucket."""
     scheme, _, rest = url.partition("://")
     bucket, _, path = rest.partition("/")
-    if (scheme == "s3" and bucket) or (scheme == "hdfs" and _AUTHORITY.fullmatch(bucket)):
+    is_store = (scheme == "s3" and bucket) or (scheme == "hdfs" and _AUTHORITY.fullmatch(bucket))
+    if is_store or (scheme == "file" and not bucket and path):
         return Location(scheme=scheme, bucket=bucket, path=path.strip("/"))
-    if scheme == "file" and not bucket and path:
-        return Location(scheme=scheme, bucket="", path=path.strip("/"))
     raise TaskError(
         Reason.INVALID_URL, f"{without_credentials(url)!r} is not s3://BUCKET/KEY, hdfs://CLUSTER/PATH or file:///PATH"
     )

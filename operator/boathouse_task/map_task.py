@@ -38,7 +38,6 @@ def run(task: Task) -> TaskResult:
 
 
 def _mapped(task: Task, mapper: list[str] | None, split: Split) -> Iterator[bytes]:
-    """Return the mapper's output, or its input if there is no mapper."""
     given = _counted_input(task, split)
     return given if mapper is None else task.run_command(mapper, given)
 
@@ -92,7 +91,9 @@ def without_sort_keys(task: Task, chunks: Iterator[bytes]) -> Iterator[bytes]:
 def with_input_separator(task: Task, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Yield lines of KEY<TAB>VALUE as combiner and reducer read them."""
     separator = task.spec.reduce_fields.input_separator.encode()
-    return key_fields.reduce_input(chunks, mapoutput.shuffled(task.spec.partitioner).num_key_fields, separator)
+    fields = mapoutput.shuffled(task.spec.partitioner).num_key_fields
+    is_changed = separator != key_fields.TAB or fields > 1
+    return key_fields.separated(chunks, key_fields.TAB, fields, separator) if is_changed else chunks
 
 
 def _upload(task: Task, sorter: Sorter | CombiningSorter) -> TaskResult:

@@ -9,6 +9,7 @@ The index has rows of fixed size, so that a reduce reads only its row: offset, l
 partition, each as 8 bytes, big endian.
 """
 
+import itertools
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +21,7 @@ import msgspec
 
 from boathouse_task import key_fields, lines
 from boathouse_task.contract import Partitioner
-from boathouse_task.key_fields import Ordering, combined_key, key
+from boathouse_task.key_fields import Ordering, combined_key, key, keyed
 
 _TAB = 0x09
 _CACHE_KEYS = 50_000
@@ -42,11 +43,9 @@ class Prefixer:
     """
 
     def __init__(self, partitioner: Partitioner, reduces: int, *, is_combined: bool = False) -> None:
-        self._fields = partitioner.num_key_fields
-        self._is_combined = is_combined
-        self._separator = partitioner.field_separator.encode()
+        self._fields, self._separator = partitioner.num_key_fields, partitioner.field_separator.encode()
+        self._is_combined, self._reduces = is_combined, reduces
         self._choose = key_fields.chooser(partitioner, reduces)
-        self._reduces = reduces
         self._plain = self._separator == b"\t" and self._fields == 1
         self._is_bare = self._separator == b"\t" and self._fields > 1
         self._ordering = None if partitioner.comparator_options is None else Ordering(partitioner)
@@ -62,19 +61,12 @@ class Prefixer:
         keys: list[bytes] = []
         if self._is_bare and self._is_combined:
             keys = [combined_key(line, self._fields) for line in lines]
-            lines = [
-                line if line.count(b"\t") >= self._fields else line_key
-                for line_key, line in zip(keys, lines, strict=True)
-            ]
+            pairs = zip(keys, lines, strict=True)
+            lines = [line if line.count(b"\t") >= self._fields else line_key for line_key, line in pairs]
         elif self._is_bare:
             keys = [key(line, b"\t", self._fields) for line in lines]
         elif not self._plain:
-            keys = [key(line, self._separator, self._fields) for line in lines]
-            width = len(self._separator)
-            lines = [
-                b"%b\t%b" % (line_key, line[len(line_key) + width :])
-                for line_key, line in zip(keys, lines, strict=True)
-            ]
+            keys, lines = keyed(lines, self._separator, self._fields, b"\t")
         elif not all(map(contains, lines, repeat(_TAB))):
             lines = [line if b"\t" in line else line + b"\t" for line in lines]
         elif self._reduces == 1 and self._ordering is None:
@@ -115,8 +107,7 @@ class Prefixer:
         if len(cache) + len(new) > _CACHE_KEYS:
             cache.clear()
             new = set(keys)
-        fresh = list(new)
-        cache.update(zip(fresh, self._compute(fresh), strict=True))
+        cache.update(zip(new, self._compute(list(new)), strict=True))
         return list(map(cache.__getitem__, keys))
 
     def _compute(self, keys: list[bytes]) -> list[bytes]:
@@ -177,20 +168,14 @@ class SectionWriter:
     """Removes the partition prefixes from sorted lines, and computes the section of each partition."""
 
     def __init__(self, reduces: int) -> None:
-        self._reduces = reduces
-        self._width = key_fields.prefix_width(reduces)
-        self._lengths = [0] * reduces
-        self._records = [0] * reduces
-        self._crcs = [0] * reduces
+        self._reduces, self._width = reduces, key_fields.prefix_width(reduces)
+        self._lengths, self._records, self._crcs = [0] * reduces, [0] * reduces, [0] * reduces
 
     @property
     def index(self) -> bytes:
         """The index, complete after the last line."""
-        offset, rows = 0, []
-        for length, records, crc in zip(self._lengths, self._records, self._crcs, strict=True):
-            rows.append(_ROW.pack(offset, length, records, crc))
-            offset += length
-        return b"".join(rows)
+        offsets = itertools.accumulate(self._lengths[:-1], initial=0)
+        return b"".join(map(_ROW.pack, offsets, self._lengths, self._records, self._crcs))
 
     @property
     def records(self) -> int:
@@ -229,8 +214,5 @@ class SectionWriter:
         last_line = block.rfind(b"\n", start, len(block) - 1) + 1
         if last_line <= start or block.startswith(key_fields.prefix(number, self._width), last_line):
             return len(block)
-        following = (
-            block.find(b"\n" + key_fields.prefix(later, self._width), start)
-            for later in range(number + 1, self._reduces)
-        )
-        return next(place for place in following if place >= 0) + 1
+        marks = (key_fields.prefix(later, self._width) for later in range(number + 1, self._reduces))
+        return next(place for mark in marks if (place := block.find(b"\n" + mark, start)) >= 0) + 1

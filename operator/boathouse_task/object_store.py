@@ -6,7 +6,6 @@ represent, and all others of a page with them, so `local_listing` and `s3_listin
 
 import contextlib
 import errno
-import functools
 import os
 import re
 import stat
@@ -29,18 +28,13 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore as Obstore
     from obstore.store import S3Config as ObstoreS3Config
 
-    from boathouse_task import s3_listing
-
 
 _STAGED = re.compile(r"[^#]*#[0-9]+")
 """Names that obstore keeps for files that it writes."""
 
 
 def local_listing(folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
-    """Yield the files of a folder, through links; without `is_recursive` those directly in it. Pipes are no files.
-
-    Raises OSError if a folder cannot be read, or a link leads to a folder above it.
-    """
+    """Yield the files of a folder, through links. Raises OSError, also if a link leads to a folder above it."""
     for path, size_bytes in _below(f"/{folder.path}", is_recursive=is_recursive, above=()):
         shown = os.fsencode(path).decode("utf-8", "backslashreplace").strip("/")
         problem = "is no UTF-8" if shown != path.strip("/") else locations.problem(shown)
@@ -76,6 +70,7 @@ _SMALLEST_PART_BYTES = 5 * 1024**2
 
 _ENDPOINT = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
 _ERROR_CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
+_SECRET = re.compile(r"(?i)\S*(secret|signature|credential|accesskey|token)\S*")
 _HINTS = {
     "NoSuchBucket": "the bucket does not exist: check the URL's bucket and spec.storage.s3",
     "InvalidAccessKeyId": "the endpoint does not know the access key: check the secret of spec.storage.s3.secretRef",
@@ -129,9 +124,7 @@ class ObjectStore:
     """
 
     def __init__(self, store: "Obstore", listing: Lister, part_bytes: int) -> None:
-        self._store = store
-        self.listing = listing
-        self._part_bytes = part_bytes
+        self._store, self.listing, self._part_bytes = store, listing, part_bytes
 
     def find(self, location: Location) -> StoredObject:
         """Return the object."""
@@ -163,14 +156,8 @@ class ObjectStore:
         if content is not None:
             self.write(path, content)
             return
-        obstore.put(
-            self._store,
-            path,
-            source,
-            use_multipart=True,
-            chunk_size=self._part_bytes,
-            max_concurrency=1 if self._part_bytes <= _SMALLEST_PART_BYTES else 2,  # each has a part in memory
-        )
+        parts = 1 if self._part_bytes <= _SMALLEST_PART_BYTES else 2  # in memory
+        obstore.put(self._store, path, source, use_multipart=True, chunk_size=self._part_bytes, max_concurrency=parts)
 
     def rename(self, source: str, target: str) -> None:
         """Rename an object (S3: copy, then delete), replacing an existing one."""
@@ -197,24 +184,13 @@ def bucket(name: str, s3: S3Config, credentials: Mapping[str, str], part_bytes: 
     """Return the store of a bucket. Raises TaskError: InvalidSpec if the endpoint is not a URL."""
     endpoint = s3.endpoint_url
     if endpoint is not None and not _ENDPOINT.fullmatch(endpoint):
-        shown = locations.without_credentials(endpoint)
-        raise TaskError(
-            Reason.INVALID_SPEC,
-            f"spec.storage.s3.endpointURL {shown!r} is not http://HOST[:PORT] or https://HOST[:PORT]",
-        )
+        shown = f"spec.storage.s3.endpointURL {locations.without_credentials(endpoint)!r}"
+        raise TaskError(Reason.INVALID_SPEC, f"{shown} is not http://HOST[:PORT] or https://HOST[:PORT]")
     from boathouse_task import s3_listing  # its libraries take memory, which jobs without S3 do not need
 
     url = f"{(endpoint or f'https://s3.{s3.region}.amazonaws.com').rstrip('/')}/{quote(name)}"
     keys = s3_listing.Bucket(url, s3.region, credentials, retry_s)
-    return ObjectStore(_obstore(name, s3, credentials, retry_s), functools.partial(_objects, keys), part_bytes)
-
-
-def _objects(keys: "s3_listing.Bucket", folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
-    """Yield the objects of a folder of a bucket. Empty objects that stand for folders are none."""
-    for key, size_bytes in keys.keys(f"{folder.path}/" if folder.path else "", is_recursive=is_recursive):
-        if size_bytes or not key.endswith("/"):
-            location, problem = replace(folder, path=key), locations.problem(key)
-            yield StoredObject(location=location, size_bytes=size_bytes, problem=problem)
+    return ObjectStore(_obstore(name, s3, credentials, retry_s), keys.listing, part_bytes)
 
 
 def _obstore(name: str, s3: S3Config, credentials: Mapping[str, str], retry_s: int) -> "Obstore":
@@ -270,14 +246,8 @@ def explain(error: Exception, action: str, url: str) -> TaskError:
     denied = isinstance(error, _DENIED) or _NO_PERMISSION in text
     named = code.group(1) if code else "AccessDenied" if denied else ""
     cause = next((word for word in _HINTS if word in text), named)
-    hint = _HINTS.get(cause) or f"the store answered: {cause or _first_line(text)}"
-    reason = (
-        Reason.ACCESS_DENIED if denied else Reason.OUT_OF_DISK if cause == "No space left" else Reason.STORAGE_ERROR
-    )
+    shown = cause or _SECRET.sub("...", text.partition("\n")[0])[:300]
+    hint = _HINTS.get(cause) or f"the store answered: {shown}"
+    other = Reason.OUT_OF_DISK if cause == "No space left" else Reason.STORAGE_ERROR
+    reason = Reason.ACCESS_DENIED if denied else other
     return TaskError(reason, f"cannot {action} {url}: {hint}", user_error=denied or cause in _USER_ERRORS)
-
-
-def _first_line(text: str) -> str:
-    """Return the error's first line without credentials and signatures."""
-    line = text.partition("\n")[0]
-    return re.sub(r"(?i)\S*(secret|signature|credential|accesskey|token)\S*", "...", line)[:300]

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from boathouse_task.contract import OwnerState, Reason, TaskSpec
+from boathouse_task.contract import OwnerState, Reason, TaskSpec, decoded
 from boathouse_task.environment import OWNER
 from boathouse_task.errors import TaskError
 from boathouse_task.locations import Location
@@ -96,10 +96,7 @@ def acquire(task: Task) -> None:
 
 
 def adopt(task: Task, existing_claims: Sequence[Claim]) -> None:
-    """Require that the job owns the output; create a mark if none exists, as after the setup of an older runtime.
-
-    Raises TaskError: OutputExists.
-    """
+    """As `require`, but create a mark if none exists, as after the setup of an older runtime."""
     if not existing_claims:
         task.storage.create(task.layout.owner(1), msgspec.json.encode(_own(task.spec)))
     require(task)
@@ -109,10 +106,8 @@ def require(task: Task) -> None:
     """Require that the newest mark is the job's. Raises TaskError: OutputExists."""
     existing_claims = claims(task)
     if not existing_claims:
-        raise TaskError(
-            Reason.OUTPUT_EXISTS,
-            f"the output {task.layout.output.url} has lost its ownership mark: something else removed it",
-        )
+        problem = f"the output {task.layout.output.url} has lost its ownership mark: something else removed it"
+        raise TaskError(Reason.OUTPUT_EXISTS, problem)
     if not existing_claims[-1].is_of(task.spec.job_uid):
         raise _refusal(task, existing_claims[-1], "")
 
@@ -130,17 +125,13 @@ def release(task: Task) -> None:
 def _is_owner(task: Task, existing_claims: Sequence[Claim], confirmed: set[str]) -> bool:
     """Return whether the newest mark is the job's and all others are of jobs that have ended."""
     for claim in existing_claims:
-        if claim.is_of(task.spec.job_uid) or (claim.mark is not None and claim.mark.job_uid in confirmed):
-            continue
-        confirmed.add(_confirm(task, claim))
+        if not claim.is_of(task.spec.job_uid) and (claim.mark is None or claim.mark.job_uid not in confirmed):
+            confirmed.add(_confirm(task, claim))
     return bool(existing_claims) and existing_claims[-1].is_of(task.spec.job_uid)
 
 
 def _confirm(task: Task, claim: Claim) -> str:
-    """Return the UID of the mark's job after confirming that it has ended.
-
-    Raises TaskError: OutputExists, or ProgressUnavailable.
-    """
+    """Return the UID of the mark's job if it has ended. Raises TaskError: OutputExists, or ProgressUnavailable."""
     mark = claim.mark
     if mark is None:
         raise _refusal(task, claim, "its owner is unknown")
@@ -161,11 +152,8 @@ def _refusal(task: Task, claim: Claim, doubt: str) -> TaskError:
     here = mark is not None and (mark.namespace, mark.cluster) == (task.spec.namespace, task.spec.cluster)
     owner = f"job {mark.namespace}/{mark.name}" if mark is not None and here else "another job"
     what = f"the output {task.layout.output.url} belongs to {owner} (mark {claim.location.url})"
-    advice = (
-        f"{doubt}; set another output, or delete the mark when that job has ended"
-        if doubt
-        else "set another output, or wait until that job has ended"
-    )
+    reason, way = (f"{doubt}; ", "delete the mark when") if doubt else ("", "wait until")
+    advice = f"{reason}set another output, or {way} that job has ended"
     return TaskError(Reason.OUTPUT_EXISTS, f"{what}: {advice}")
 
 
@@ -175,8 +163,5 @@ def _own(spec: TaskSpec) -> Mark:
 
 def _decode(content: bytes) -> Mark | None:
     """Return the mark; None for invalid content, and for a UID that could be a path out of the folder."""
-    try:
-        mark = msgspec.json.decode(content, type=Mark)
-    except msgspec.DecodeError:
-        return None
-    return mark if _UID.fullmatch(mark.job_uid) else None
+    mark = decoded(content, Mark)
+    return mark if mark is not None and _UID.fullmatch(mark.job_uid) else None

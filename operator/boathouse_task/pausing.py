@@ -72,8 +72,7 @@ class Course:
     """Decides when a pause ends, from the time of the acknowledgement and the deadline. Pure."""
 
     def __init__(self, *, now_s: float, until_s: float) -> None:
-        self._shrink_until_s = now_s + contract.SHRINKS_WITHIN_S
-        self._until_s = until_s
+        self._shrink_until_s, self._until_s = now_s + contract.SHRINKS_WITHIN_S, until_s
         self._was_suspended = False
 
     def look(self, now_s: float, *, is_suspended: bool) -> Ended | None:
@@ -97,13 +96,10 @@ class Pause:
     def __init__(
         self, *, sleep: Callable[[float], None] = time.sleep, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        self._sleep = sleep
-        self._monotonic = monotonic
+        self._sleep, self._monotonic = sleep, monotonic
         self._changed = threading.Condition()
-        self._is_closed = False
-        self._working = 0
-        self.order = ""
-        self.suspended_s = 0.0
+        self._is_closed, self._working = False, 0
+        self.order, self.suspended_s = "", 0.0
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
@@ -170,8 +166,6 @@ class Pause:
 
     def _wait(self, limit: CpuLimit, until_s: float) -> Ended:
         course = Course(now_s=self._monotonic(), until_s=until_s)
-        while True:
-            end = course.look(self._monotonic(), is_suspended=limit.is_suspended())
-            if end is not None:
-                return end
+        while not (end := course.look(self._monotonic(), is_suspended=limit.is_suspended())):
             self._sleep(_LOOK_S)
+        return end

@@ -73,7 +73,7 @@ class Processes:
         return process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss * _KIB
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill a command and its group, if it runs."""
+        """Kill a command and its group, if it runs; then `wait`."""
         if process.poll() is None:
             signal_group(process, signal.SIGKILL)
         self.wait(process)

@@ -14,6 +14,7 @@ import ssl
 import time
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
+from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -33,6 +34,7 @@ from boathouse_task.contract import (
     ReportTaken,
     TaskReport,
     TaskSpec,
+    decoded,
 )
 from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
@@ -50,30 +52,19 @@ _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 15.0
 _JITTER = random.SystemRandom()  # has no state: a thread that retries changes nothing for others
 _LONGEST_RETRY_AFTER_S = 60.0
-_OK = (200, 204)
-_TOO_LARGE = 413
 T = TypeVar("T")
 
 
 class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
-    """The endpoint did not respond, or not with status 200 or 204, or not as expected.
-
-    Attributes:
-        status: the HTTP status; 0 without a response.
-        retry_after_s: Retry-After of the response in seconds, or 0.
-    """
+    """The endpoint did not respond (`status` 0), or not with status 200 or 204, or not as expected."""
 
     def __init__(self, status: int, message: str, retry_after_s: float = 0.0) -> None:
         super().__init__(message)
-        self.status = status
-        self.retry_after_s = retry_after_s
+        self.status, self.retry_after_s = status, retry_after_s
 
 
 class Endpoint:
-    """Sends requests of one pod to the endpoint, about the object with `uid` that the pod belongs to.
-
-    Raises TaskError: InternalError if `url` is not https://HOST[:PORT].
-    """
+    """Sends requests of a pod about the object `uid`. Raises TaskError: InternalError if the URL is not https."""
 
     def __init__(self, url: str, namespace: str, uid: str, environment: Environment) -> None:
         parts = urlsplit(url)
@@ -81,20 +72,14 @@ class Endpoint:
             raise TaskError(Reason.INTERNAL_ERROR, f"the progress URL {url!r} is not https://HOST[:PORT]")
         self._host, self._port = parts.hostname, parts.port or 443
         self._object = f"/v1/jobs/{quote(namespace)}/{quote(uid)}"
-        self._token_path = environment.token_path
-        self._ca_path = environment.ca_path
+        self._token_path, self._ca_path = environment.token_path, environment.ca_path
 
     def request(self, method: str, path: str, body: bytes | None, timeout_s: float, *, gzipped: bool = False) -> bytes:
-        """Return the body of the response to a request at a path below the object's; `gzipped`: the body is compressed.
-
-        The time limits each of the connection's operations. Raises Unavailable if the request failed.
-        """
+        """Return the response's body. The time limits each operation of the connection. Raises Unavailable."""
         try:
             context = ssl.create_default_context(cafile=str(self._ca_path))
-            headers = {
-                "Authorization": f"Bearer {self._token_path.read_text().strip()}",
-                "Content-Type": "application/json",
-            }
+            token = self._token_path.read_text().strip()
+            headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
             if gzipped:
                 headers["Content-Encoding"] = "gzip"
             connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout_s, context=context)
@@ -104,12 +89,10 @@ class Endpoint:
                     content = response.read()
         except (OSError, http.client.HTTPException) as error:
             raise Unavailable(0, f"{type(error).__name__}: {error}") from None
-        if response.status not in _OK:
-            raise Unavailable(
-                response.status,
-                f"status {response.status}: {content[:200].decode('utf-8', 'replace')}",
-                _seconds(response.headers.get("Retry-After", "")),
-            )
+        if response.status not in (HTTPStatus.OK, HTTPStatus.NO_CONTENT):
+            after_s = _seconds(response.headers.get("Retry-After", ""))
+            shown = content[:200].decode("utf-8", "replace")
+            raise Unavailable(response.status, f"status {response.status}: {shown}", after_s)
         return content
 
     def ask(
@@ -127,7 +110,7 @@ class Endpoint:
         try:
             return msgspec.json.decode(content, type=expected)
         except msgspec.DecodeError as error:
-            raise Unavailable(http.HTTPStatus.OK, f"unexpected response: {error}") from None
+            raise Unavailable(HTTPStatus.OK, f"unexpected response: {error}") from None
 
 
 def delays() -> Iterator[float]:
@@ -146,10 +129,7 @@ def retried(
     patience_s: float = math.inf,
     final: Collection[int] = (),
 ) -> T:
-    """Return the result of a request, which is repeated while it is `Unavailable`.
-
-    Raises Unavailable after `patience_s`, or if the status is one of the `final` ones.
-    """
+    """Return the result of a request, repeated for `patience_s` while it is `Unavailable` and not `final`."""
     give_up_s, backoff = monotonic() + patience_s, delays()
     while True:
         try:
@@ -173,56 +153,43 @@ class Client:
     ) -> None:
         self._endpoint = Endpoint(spec.progress_url or "", spec.namespace, spec.job_uid, environment)
         self._pod = f"tasks/{quote(environment.pod_name)}"
-        self._sleep = sleep
-        self._monotonic = monotonic
+        self._sleep, self._monotonic = sleep, monotonic
         self._retried = partial(retried, sleep=sleep, monotonic=monotonic)
 
     def report(self, report: TaskReport) -> float:
-        """Send a report once; return the seconds until the next, or 0 if the endpoint leaves it to the task.
-
-        Raises Unavailable if the request failed.
-        """
+        """Send a report; return the seconds until the next, 0: as the task likes. Raises Unavailable."""
         body = msgspec.json.encode(report)
         if len(body) > REPORT_MAX_BYTES:
             body = msgspec.json.encode(msgspec.structs.replace(report, counters={}))
         answer = self._endpoint.request("POST", f"{self._pod}/report", body, _TIMEOUT_S)
-        try:
-            return min(_LONGEST_RETRY_AFTER_S, msgspec.json.decode(answer, type=ReportTaken).next_s)
-        except msgspec.DecodeError:
-            return 0.0
+        return min(_LONGEST_RETRY_AFTER_S, (decoded(answer, ReportTaken) or ReportTaken()).next_s)
 
     def post_plan(self, plan: Plan, digest: str) -> None:
-        """Send the plan, with retries for `PLAN_PATIENCE_S`.
-
-        Raises TaskError: ProgressUnavailable (infrastructure error) or PlanTooLarge (user error).
-        """
+        """Send the plan, for `PLAN_PATIENCE_S`. Raises TaskError: ProgressUnavailable or PlanTooLarge."""
         json = msgspec.json.encode(plan)
         body = gzip.compress(json, 6)
         if len(json) > PLAN_MAX_BYTES or len(body) > PLAN_POST_MAX_BYTES:
             raise _plan_too_large(plan)  # the endpoint would close the connection before its response is read
         post = partial(self._endpoint.ask, dict[str, Any], "POST", "plan", body, _TIMEOUT_S * 3, gzipped=True)
         try:
-            accepted = self._retried(post, patience_s=PLAN_PATIENCE_S, final=[_TOO_LARGE]).get("digest", digest)
-        except Unavailable as error:
-            if error.status == _TOO_LARGE:
-                raise _plan_too_large(plan) from None
-            raise TaskError(
-                Reason.PROGRESS_UNAVAILABLE,
-                f"the progress endpoint did not accept the plan within {PLAN_PATIENCE_S} s: {error}",
-            ) from None
-        if accepted != digest:
-            raise TaskError(
-                Reason.PROGRESS_UNAVAILABLE,
-                f"the progress endpoint got another plan: digest {accepted}, expected {digest}",
+            accepted = self._retried(post, patience_s=PLAN_PATIENCE_S, final=[HTTPStatus.REQUEST_ENTITY_TOO_LARGE]).get(
+                "digest", digest
             )
+        except Unavailable as error:
+            if error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                raise _plan_too_large(plan) from None
+            problem = f"the progress endpoint did not accept the plan within {PLAN_PATIENCE_S} s: {error}"
+            raise TaskError(Reason.PROGRESS_UNAVAILABLE, problem) from None
+        if accepted != digest:
+            problem = f"the progress endpoint got another plan: digest {accepted}, expected {digest}"
+            raise TaskError(Reason.PROGRESS_UNAVAILABLE, problem)
 
     def orders(self, since: int, order: str = "") -> Orders:
         """Return the orders after version `since`, with retries until the endpoint responds (within `POLL_S`).
 
         `order` is the id of the last order to pause, which the endpoint does not repeat; "" asks for the first.
         """
-        query = urlencode({"since": since, "order": order, "wait_s": POLL_S})
-        path = f"{self._pod}/orders?{query}"
+        path = f"{self._pod}/orders?{urlencode({'since': since, 'order': order, 'wait_s': POLL_S})}"
         return self._retried(partial(self._endpoint.ask, Orders, "GET", path, timeout_s=POLL_S + _TIMEOUT_S))
 
     def acknowledge(self, acknowledgement: Acknowledgement) -> None:
@@ -238,24 +205,20 @@ class Client:
                 return
 
     def owner(self, *, job_uid: str, namespace: str, cluster: str) -> OwnerState:
-        """Return the state of the job in an ownership mark, with retries for `OWNER_PATIENCE_S` while it is unknown.
-
-        Raises TaskError: ProgressUnavailable (infrastructure error).
-        """
+        """Return the state of a mark's job as soon as it is known. Raises TaskError: ProgressUnavailable."""
         query = urlencode({"uid": job_uid, "namespace": namespace, "cluster": cluster})
 
         def ask() -> OwnerState:
             owner = self._endpoint.ask(Owner, "GET", f"{self._pod}/owner?{query}")
             if owner.state is OwnerState.UNKNOWN:
-                raise Unavailable(http.HTTPStatus.OK, owner.detail)
+                raise Unavailable(HTTPStatus.OK, owner.detail)
             return owner.state
 
         try:
             return self._retried(ask, patience_s=OWNER_PATIENCE_S)
         except Unavailable as error:
-            raise TaskError(
-                Reason.PROGRESS_UNAVAILABLE, f"the state of job {job_uid}, the output's owner, is unknown: {error}"
-            ) from None
+            problem = f"the state of job {job_uid}, the output's owner, is unknown: {error}"
+            raise TaskError(Reason.PROGRESS_UNAVAILABLE, problem) from None
 
 
 def _seconds(retry_after: str) -> float:

@@ -17,7 +17,7 @@ from functools import partial
 
 import msgspec
 
-from boathouse_task import compression, lines, locations
+from boathouse_task import compression, key_fields, lines, locations
 from boathouse_task.contract import InputFile, Split
 from boathouse_task.formats import LF_ONLY, InputFormat, InputFormatType
 from boathouse_task.storage import Storage
@@ -93,8 +93,7 @@ def _numbered(
         if records[0][0] == 0 and form.record_delimiter != LF_ONLY and records[0][1].startswith(BYTE_ORDER_MARK):
             _, record, end = records[0]
             text = record.removeprefix(BYTE_ORDER_MARK)
-            is_record = text or end > len(record)
-            rows[:1] = [b"0%b%b\n" % (separator, text)] if is_record else []
+            rows[:1] = [b"0%b%b\n" % (separator, text)] if text or end > len(record) else []
         yield b"".join(rows)
 
 
@@ -129,18 +128,12 @@ def _records(
 
 def mapped(chunks: Iterable[bytes], form: InputFormat) -> Iterator[bytes]:
     """Yield lines as the mapper reads them: with KeyValueTextInputFormat, key, separator and value."""
+    key_end = form.key_value_separator.encode()
     if form.type is not InputFormatType.KEY_VALUE:
-        yield from chunks
-        return
-    key_end, separator = form.key_value_separator.encode(), form.field_separator.encode()
-    for block in lines.blocks(chunks):
-        rows = block[:-1].split(b"\n")
-        if form.ignore_key:
-            rows = [row.partition(key_end)[2] for row in rows]
-        else:
-            rows = [row.replace(key_end, separator, 1) if key_end in row else row + separator for row in rows]
-        rows.append(b"")
-        yield b"\n".join(rows)
+        return iter(chunks)
+    if form.ignore_key:
+        return lines.changed(chunks, lambda rows: [row.partition(key_end)[2] for row in rows])
+    return key_fields.separated(chunks, key_end, 1, form.field_separator.encode())
 
 
 _TAIL_BYTES = 64 * 1024
@@ -170,9 +163,8 @@ def read_split(
     if codec is None:
         own = _own_records(storage, split, form, window_bytes, longest_bytes)
         position, first = next(own, (split.offset_bytes, b""))
-        line_chunks = as_lines(
-            itertools.chain([first], (chunk for _, chunk in own)), form, position, longest_bytes, split.url
-        )
+        chunks: Iterator[bytes] = itertools.chain([first], (chunk for _, chunk in own))
+        line_chunks = as_lines(chunks, form, position, longest_bytes, split.url)
     else:
         end = split.offset_bytes + split.length_bytes if is_part else split.size_bytes
         packed = _read_ahead(storage, msgspec.structs.replace(split, size_bytes=end), window_bytes)

@@ -13,10 +13,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 from concurrent import futures
 
-import msgspec
-
-from boathouse_task import contract, counters, key_fields, lines, map_task, mapoutput
-from boathouse_task.contract import CommitRecord, Reason, TaskResult, TaskType
+from boathouse_task import commit_task, contract, counters, key_fields, lines, map_task, mapoutput
+from boathouse_task.contract import Reason, TaskResult, TaskType
 from boathouse_task.errors import NotFound, TaskError
 from boathouse_task.mapoutput import Section
 from boathouse_task.processes import write_all
@@ -38,11 +36,9 @@ class Shuffle:
     """Fetches sections concurrently and merges them."""
 
     def __init__(self, task: Task) -> None:
-        self._task = task
+        self._task, self._lock, self._reserved = task, threading.Lock(), 0
         self._merge_bytes = int(task.environment.sort_bytes * _MERGE_SHARE)
         self._budget_bytes = task.environment.sort_bytes - self._merge_bytes
-        self._lock = threading.Lock()
-        self._reserved = 0
         self._memory: list[Run] = []
         self._disk: list[Run] = []
         self._copiers = futures.ThreadPoolExecutor(_COPIERS, "copier")
@@ -74,40 +70,35 @@ class Shuffle:
         return self._task.sort.merge(self._disk + self._memory, self._merge_bytes)
 
     def _fetch(self, index: int, attempt: int) -> None:
-        layout, reduce_index = self._task.layout, self._task.spec.index
         try:
             with self._task.pause.working():
+                offset = self._task.spec.index * mapoutput.ROW_BYTES
                 row = self._task.storage.read_range(
-                    layout.index(index, attempt), reduce_index * mapoutput.ROW_BYTES, mapoutput.ROW_BYTES
+                    self._task.layout.index(index, attempt), offset, mapoutput.ROW_BYTES
                 )
             section = Section.unpack(row)
             if section.length_bytes:
                 self._keep(section, self._windows(index, attempt, section))
         except NotFound as error:
-            raise TaskError(
-                Reason.SHUFFLE_ERROR, f"the output of map {index}, attempt {attempt}, is missing: {error.message}"
-            ) from None
+            problem = f"the output of map {index}, attempt {attempt}, is missing: {error.message}"
+            raise TaskError(Reason.SHUFFLE_ERROR, problem) from None
         self._task.counters.add(counters.SHUFFLED_MAPS, 1)
         self._task.counters.add(counters.REDUCE_SHUFFLE_BYTES, section.length_bytes)
         self._task.bytes_in += section.length_bytes
 
     def _windows(self, index: int, attempt: int, section: Section) -> Iterator[bytes]:
         """Yield the section's bytes, and verify its checksum at the end."""
-        crc = 0
-        start = section.offset_bytes
+        crc, start, window_bytes = 0, section.offset_bytes, self._task.environment.window_bytes
         data = self._task.layout.data(TaskType.MAP, index, attempt)
-        windows = self._task.storage.read_windows(
-            data, start, start + section.length_bytes, self._task.environment.window_bytes
-        )
+        windows = self._task.storage.read_windows(data, start, start + section.length_bytes, window_bytes)
         for window in self._task.pause.gated(windows):
             crc = zlib.crc32(window, crc)
             if not self._task.sort.by_key:
                 self._task.sort.by_key = mapoutput.has_low_bytes(window)
             yield window
         if crc != section.crc32:
-            raise TaskError(
-                Reason.SHUFFLE_ERROR, f"the bytes of {data.url} at {start} do not match the checksum in its index"
-            )
+            problem = f"the bytes of {data.url} at {start} do not match the checksum in its index"
+            raise TaskError(Reason.SHUFFLE_ERROR, problem)
 
     def _keep(self, section: Section, windows: Iterator[bytes]) -> None:
         if not self._reserve(section.length_bytes):
@@ -122,10 +113,9 @@ class Shuffle:
         except BaseException:
             os.close(descriptor)
             raise
-        path = f"{_DESCRIPTORS}/{descriptor}"
-        run = Run(path=path, size_bytes=section.length_bytes, records=section.records, descriptor=descriptor)
+        path, size_bytes = f"{_DESCRIPTORS}/{descriptor}", section.length_bytes
         with self._lock:
-            self._memory.append(run)
+            self._memory.append(Run(path=path, size_bytes=size_bytes, records=section.records, descriptor=descriptor))
 
     def _reserve(self, size_bytes: int) -> bool:
         """Reserve memory for a section, after a spill if necessary. Return False if the section must go to disk."""
@@ -214,13 +204,9 @@ def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
 
 def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:
     """Yield finished maps from the commits in the storage."""
-    winners: dict[int, int] = {}
     while True:
-        for file in task.storage.files(task.layout.commits):
-            kind, _, number = file.location.path.rpartition("/")[2].partition("-")
-            if kind == "m" and number.isdecimal() and int(number) not in winners:
-                winners[int(number)] = msgspec.json.decode(task.storage.read(file.location), type=CommitRecord).attempt
-        yield sorted(winners.items())
+        records = commit_task.committed(task.storage, task.layout.step, TaskType.MAP)
+        yield [(index, record.attempt) for index, record in sorted(records.items())]
         time.sleep(_LOOK_S)
 
 
@@ -231,11 +217,7 @@ def _counted_groups(task: Task, chunks: Iterable[bytes], expected_bytes: int) ->
     passed = 0
     for block in lines.blocks(chunks):
         rows = block[:-1].split(b"\n")
-        keys = (
-            {row.partition(b"\t")[0] for row in rows}
-            if fields == 1
-            else {key_fields.key(row, b"\t", fields) for row in rows}
-        )
+        keys = {row.partition(b"\t")[0] if fields == 1 else key_fields.key(row, b"\t", fields) for row in rows}
         task.counters.add(counters.REDUCE_INPUT_GROUPS, len(keys) - (last_key in keys))
         task.counters.add(counters.REDUCE_INPUT_RECORDS, len(rows))
         last_key = key_fields.key(rows[-1], b"\t", fields)

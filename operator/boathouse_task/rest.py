@@ -48,28 +48,17 @@ T = TypeVar("T")
 
 
 class RestError(Exception):
-    """A daemon did not respond, or not as expected.
-
-    Attributes:
-        status: the HTTP status; 0 without a response.
-        is_timeout: whether the daemon took too long.
-    """
+    """A daemon did not respond (`status` 0), or not as expected; `is_timeout`: it took too long."""
 
     def __init__(self, reason: str, status: int = 0, *, is_timeout: bool = False) -> None:
         super().__init__(reason)
-        self.status = status
-        self.is_timeout = is_timeout
+        self.status, self.is_timeout = status, is_timeout
 
 
 class Rest:
-    """Sends requests to one daemon.
+    """Sends requests to one daemon; without a port, `host` is HOST:PORT.
 
-    Args:
-        name: name of the daemon for messages.
-        port: its port; None: `host` has it, as HOST:PORT.
-        host: its host.
-        timeout_s: limit of a request's time, its response included.
-        most_bytes: limit of a response, its headers included.
+    `timeout_s` limits the time of a request with its response, `most_bytes` a response with its headers.
     """
 
     def __init__(
@@ -82,17 +71,11 @@ class Rest:
         most_bytes: int = MOST_BYTES,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._name = name
-        self._host, self._port = host, port
-        self._timeout_s = timeout_s
-        self._most_bytes = most_bytes
-        self._monotonic = monotonic
+        self._name, self._host, self._port = name, host, port
+        self._timeout_s, self._most_bytes, self._monotonic = timeout_s, most_bytes, monotonic
 
     def get(self, path: str, expected: type[T], *keys: str) -> T:
-        """Return what is below the keys in the daemon's JSON response; where nothing or null is, an empty list.
-
-        Raises RestError if there is no such response.
-        """
+        """Return what is below the keys in the JSON response; [] for nothing or null. Raises RestError."""
         content = self._request("GET", path, None)
         try:
             for key in keys:
@@ -130,10 +113,7 @@ class Rest:
 
 
 def _read(response: http.client.HTTPResponse) -> bytes:
-    """Return the body, in pieces: a declared length is no reason to allocate memory.
-
-    Raises OSError if the body is too large, too slow or incomplete.
-    """
+    """Return the body, read in pieces: a declared length is no reason to allocate memory."""
     content = bytearray()
     while piece := response.read1(_PIECE_BYTES):
         content += piece
@@ -146,21 +126,15 @@ class _Source(io.RawIOBase):
     """A socket to read from until a time and a number of bytes, in the place of the socket of an HTTPResponse."""
 
     def __init__(self, sock: socket.socket, ends_s: float, most_bytes: int, monotonic: Callable[[], float]) -> None:
-        self._sock = sock
-        self._ends_s = ends_s
-        self._left_bytes = most_bytes
-        self._monotonic = monotonic
+        self._sock, self._ends_s, self._left_bytes, self._monotonic = sock, ends_s, most_bytes, monotonic
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """Return the file that the response is read from."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:  # type: ignore[explicit-override]
-        """Return True."""
         return True
 
     def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override, explicit-override]
-        """Read what has arrived. Raises TimeoutError if the time is over; OSError if the response is too large."""
         left_s = self._ends_s - self._monotonic()
         if left_s <= 0:
             raise TimeoutError("the response is too slow")

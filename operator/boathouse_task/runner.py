@@ -32,12 +32,9 @@ class Watch:
     """Checks of a task. The `hidden` values are masked."""
 
     def __init__(self, task: Task, hidden: Sequence[str], *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._task = task
-        self._hidden = hidden
-        self._monotonic = monotonic
+        self._task, self._hidden, self._monotonic = task, hidden, monotonic
         self._written = ""
-        self._moved = (-1, "")
-        self._moved_s = monotonic()
+        self._moved, self._moved_s = (-1, ""), monotonic()
 
     def look(self) -> None:
         """Check the task once."""
@@ -53,8 +50,7 @@ class Watch:
             )
 
     def _write_tail(self) -> None:
-        tail = self._task.commands.tail
-        path = self._task.environment.termination_log_path
+        tail, path = self._task.commands.tail, self._task.environment.termination_log_path
         if tail == self._written or not path.exists():
             return
         self._written = tail

@@ -11,10 +11,14 @@ import http.client
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote_plus, urlsplit
 from xml.etree import ElementTree as ET
+
+from boathouse_task import locations
+from boathouse_task.locations import Location, StoredObject
 
 _TIMEOUT_S = 120.0
 _MOST_BYTES = 32 * 1024 * 1024
@@ -33,7 +37,7 @@ class _Unavailable(OSError):  # noqa: N818 - a state, not an error of ours
 
 
 class Bucket:
-    """Lists the keys of the bucket at a URL, with requests that are repeated for `retry_s`.
+    """Lists the bucket at a URL, with requests that are repeated for `retry_s`.
 
     The credentials are an environment with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN if the
     keys are temporary; without keys requests are not signed.
@@ -49,28 +53,25 @@ class Bucket:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._url, self._region, self._retry_s = url, region, retry_s
-        self._key = credentials.get("AWS_ACCESS_KEY_ID", "")
-        self._secret = credentials.get("AWS_SECRET_ACCESS_KEY", "")
-        self._token = credentials.get("AWS_SESSION_TOKEN", "")
-        self._sleep = sleep
-        self._open = _opener().open
+        self._sleep, self._open = sleep, _opener().open
+        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+        self._key, self._secret, self._token = (credentials.get(name, "") for name in names)
 
-    def keys(self, prefix: str, *, is_recursive: bool = True) -> Iterator[tuple[str, int]]:
-        """Yield the keys that begin with `prefix`, and the sizes of their objects.
+    def listing(self, folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
+        """Yield the objects in a folder; without `is_recursive` those directly in it.
 
-        Without `is_recursive`, keys with another slash after the prefix are left out.
-
-        Raises:
-            PermissionError: the request was refused.
-            FileNotFoundError: the bucket does not exist.
-            OSError: another error, with the store's code.
+        Empty objects that stand for folders are none. Raises PermissionError if the request was refused,
+        FileNotFoundError if the bucket does not exist, else OSError with the store's code.
         """
-        query = {"encoding-type": "url", "list-type": "2", "prefix": prefix}
+        query = {"encoding-type": "url", "list-type": "2", "prefix": f"{folder.path}/" if folder.path else ""}
         if not is_recursive:
             query["delimiter"] = "/"
         while True:
             keys, following = _page(self._answer(query))
-            yield from keys
+            for key, size_bytes in keys:
+                if size_bytes or not key.endswith("/"):
+                    location, problem = replace(folder, path=key), locations.problem(key)
+                    yield StoredObject(location=location, size_bytes=size_bytes, problem=problem)
             if following is None:
                 return
             query["continuation-token"] = following
@@ -115,10 +116,7 @@ class Bucket:
 
 
 def _page(body: bytes) -> tuple[list[tuple[str, int]], str | None]:
-    """Return a page's keys and sizes, and the token of the next page; None if it is the last.
-
-    Raises OSError if it is no list of keys.
-    """
+    """Return a page's keys and sizes, and the token of the next page, if any. Raises OSError if it is no list."""
     if b"<!" in body:
         raise OSError("the list of the store has a document type")
     try:
@@ -158,14 +156,9 @@ def authorization(
     scope = f"{stamp[:8]}/{region}/s3/aws4_request"
     text = "\n".join(("AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(request.encode()).hexdigest()))
     secret_key = f"AWS4{secret}".encode()
-    for word in scope.split("/"):
-        secret_key = _mac(secret_key, word)
-    signature = _mac(secret_key, text).hex()
-    return f"AWS4-HMAC-SHA256 Credential={key}/{scope},SignedHeaders={names},Signature={signature}"
-
-
-def _mac(key: bytes, text: str) -> bytes:
-    return hmac.digest(key, text.encode(), "sha256")
+    for word in (*scope.split("/"), text):
+        secret_key = hmac.digest(secret_key, word.encode(), "sha256")
+    return f"AWS4-HMAC-SHA256 Credential={key}/{scope},SignedHeaders={names},Signature={secret_key.hex()}"
 
 
 def _refusal(status: int, body: bytes) -> OSError:

@@ -5,6 +5,7 @@ The first step reads the job's input. A later step reads the data of the previou
 
 import functools
 import hashlib
+import itertools
 import secrets
 from collections.abc import Iterator
 from concurrent import futures
@@ -68,10 +69,7 @@ def check_output(task: Task) -> None:
 
 
 def make_plan(task: Task) -> Plan:
-    """List the input and split it. Small files share a split if the job is configured so, and between steps.
-
-    Raises TaskError: InputNotFound, CommitMissing, PlanTooLarge, or the storage's reasons.
-    """
+    """List the input and split it. Raises TaskError: InputNotFound, CommitMissing, PlanTooLarge, or of storage."""
     spec = task.spec
     inputs = _previous(task) if spec.step else _inputs(task)
     if spec.input_format.type is InputFormatType.N_LINE:
@@ -97,38 +95,29 @@ def _by_records(task: Task, inputs: list[InputFile]) -> Iterator[Split]:
         if file.size_bytes and compression.codec_of(file.url):
             made = iter(splits.plan([file], split_max_bytes=max(1, file.size_bytes)).splits)
         else:
-            windows = task.storage.read_windows(
-                locations.parse(file.url), 0, file.size_bytes, task.environment.window_bytes
-            )
+            location, window_bytes = locations.parse(file.url), task.environment.window_bytes
+            windows = task.storage.read_windows(location, 0, file.size_bytes, window_bytes)
             ends = reader.record_ends(windows, form, task.spec.max_record_bytes, file.url)
             made = splits.by_records(file, ends, form.lines_per_map)
         for split in made:
             number += 1
             if number > MOST_SPLITS:
-                raise TaskError(
-                    Reason.PLAN_TOO_LARGE,
-                    f"the input has more than {MOST_SPLITS} times {form.lines_per_map} lines: raise linesPerMap",
-                )
+                problem = f"the input has more than {MOST_SPLITS} times {form.lines_per_map} lines: raise linesPerMap"
+                raise TaskError(Reason.PLAN_TOO_LARGE, problem)
             yield split
     if not number:
         yield from splits.plan(inputs[:1], split_max_bytes=1).splits
 
 
 def _inputs(task: Task) -> list[InputFile]:
-    """Return all inputs in the order they were given, the files of each by name.
-
-    Raises TaskError: InputNotFound, or InvalidURL for a file that cannot be read under its name.
-    """
+    """Return all inputs in their order. Raises TaskError: InputNotFound, InvalidURL for an unreadable name."""
     inputs: list[InputFile] = []
     for url in task.spec.input_urls:
         location = locations.parse(url)
         files = sorted(list_input(task.storage, location), key=lambda file: file.location.path)
         if not files:
-            what = (
-                "no file matches"
-                if locations.is_glob(location.path)
-                else "the file does not exist, or the folder has no files"
-            )
+            missing = "the file does not exist, or the folder has no files"
+            what = "no file matches" if locations.is_glob(location.path) else missing
             raise TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}")
         if odd := next((file for file in files if file.problem), None):
             raise object_store.unreadable("read", odd.location.url, odd.problem)
@@ -145,9 +134,8 @@ def _previous(task: Task) -> list[InputFile]:
     records = commit_task.committed(task.storage, folder, kind)
     missing = max([task.spec.previous_reduces, 1, *(index + 1 for index in records)]) - len(records)
     if missing:
-        raise TaskError(
-            Reason.COMMIT_MISSING, f"{missing} commits of the previous step are missing in {folder.url}/_commit"
-        )
+        problem = f"{missing} commits of the previous step are missing in {folder.url}/_commit"
+        raise TaskError(Reason.COMMIT_MISSING, problem)
     return [
         InputFile(url=task.layout.data(kind, index, record.attempt, folder).url, size_bytes=record.size_bytes)
         for index, record in sorted(records.items())
@@ -193,14 +181,10 @@ def _matches(storage: Storage, location: Location) -> Iterator[StoredObject]:
 def _without_markers(files: Iterator[StoredObject]) -> Iterator[StoredObject]:
     """Return the files without the empty objects that some tools create for folders."""
     listed = list(files)
-    folders = {path for file in listed for path in _parents(file.location.path)}
+    folders = {
+        folder for file in listed for folder in itertools.accumulate(file.location.path.split("/")[:-1], "{}/{}".format)
+    }
     return (file for file in listed if file.size_bytes or file.location.path not in folders)
-
-
-def _parents(path: str) -> Iterator[str]:
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path
 
 
 def race(task: Task) -> None:
@@ -222,7 +206,5 @@ def race(task: Task) -> None:
             return
         if winners or there not in contents:
             raise object_store.not_exclusive(location.url)
-    raise TaskError(
-        Reason.STORAGE_ERROR,
-        f"of {_RACERS} concurrent creators of {location.url} none won, {_RACES} times: the store loses responses",
-    )
+    problem = f"of {_RACERS} concurrent creators of {location.url} none won, {_RACES} times: the store loses responses"
+    raise TaskError(Reason.STORAGE_ERROR, problem)

@@ -51,12 +51,7 @@ class Run:
 
 
 class SortTool:
-    """Runs GNU sort. It raises TaskError: OutOfDisk, OutOfMemory or InternalError if sort fails.
-
-    Args:
-        counters: count the spills.
-        folder: folder of the spills.
-        key_options: options of `sort` for `by_key`.
+    """Runs GNU sort, with the spills in `folder`. Raises TaskError: OutOfDisk, OutOfMemory, InternalError if it fails.
 
     Attributes:
         by_key: whether processes that start from now on compare keys first.
@@ -66,11 +61,8 @@ class SortTool:
     def __init__(
         self, processes: Processes, counters: counters.CounterSet, folder: Path, key_options: Sequence[str] = ()
     ) -> None:
-        self._key_options = key_options
-        self.by_key = False
-        self.processes = processes
-        self.counters = counters
-        self.folder = folder
+        self._key_options, self.by_key = key_options, False
+        self.processes, self.counters, self.folder = processes, counters, folder
         self.running: set[SortProcess] = set()
         self.spill_s = 0.0
         self._number = 0
@@ -146,9 +138,7 @@ class SortProcess:
     def __init__(self, tool: SortTool, process: "subprocess.Popen[bytes]") -> None:
         assert process.stdout is not None
         assert process.stderr is not None
-        self._tool = tool
-        self._process = process
-        self._stdout, self._stderr = process.stdout, process.stderr
+        self._tool, self._process, self._stdout, self._stderr = tool, process, process.stdout, process.stderr
 
     @property
     def stdout(self) -> int:
@@ -182,14 +172,7 @@ class SortProcess:
             self.abandon()
 
     def finish(self, *, unread: bool = False) -> None:
-        """Wait for its end.
-
-        Args:
-            unread: whether the reader of its output may have stopped early.
-
-        Raises:
-            TaskError: sort failed.
-        """
+        """Wait for its end. `unread`: its reader may have stopped early. Raises TaskError if it failed."""
         self._stdout.close()
         said = self._stderr.read().decode("utf-8", "replace").strip()
         status = self._tool.processes.wait(self._process)
@@ -223,27 +206,19 @@ def out_of_disk(path: Path) -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         usage = shutil.disk_usage(path.parent)
-        free = f"{usage.free} of {usage.total} bytes are free"
-        raise TaskError(
-            Reason.OUT_OF_DISK,
-            f"no space left in {path.parent} ({free}): raise resources.requests.ephemeral-storage, "
-            "or free disk space on the node",
-        ) from None
+        left = f"no space left in {path.parent} ({usage.free} of {usage.total} bytes are free)"
+        advice = "raise resources.requests.ephemeral-storage, or free disk space on the node"
+        raise TaskError(Reason.OUT_OF_DISK, f"{left}: {advice}") from None
 
 
 class RunBuffer:
-    """Lines for one in-memory `sort`, up to a budget.
+    """Lines for one in-memory `sort`, up to a budget for them and sort's table of them.
 
-    Args:
-        budget_bytes: memory for the lines and sort's table of them.
-        drain: takes the content of the buffer before it would be too large: the process that outputs the lines in
-            order, and their number.
+    `drain` takes the content before it would be too large: the process that outputs the lines in order, their number.
     """
 
     def __init__(self, tool: SortTool, budget_bytes: int, drain: "Callable[[SortProcess, int], None]") -> None:
-        self._tool = tool
-        self._budget_bytes = budget_bytes
-        self._drain = drain
+        self._tool, self._budget_bytes, self._drain = tool, budget_bytes, drain
         self._sort: SortProcess | None = None
         self._by_key = False
         self._cost_bytes = self._records = 0
@@ -294,15 +269,10 @@ def pieces(block: bytes, budget_bytes: int) -> Iterator[tuple[bytes, int]]:
 
 
 class Sorter:
-    """Sorts any number of lines within `budget_bytes` of memory.
-
-    Attributes:
-        write: adds a block of whole lines; spills when they do not fit.
-    """
+    """Sorts any number of lines within `budget_bytes` of memory; `write` adds a block of whole lines."""
 
     def __init__(self, tool: SortTool, budget_bytes: int) -> None:
-        self._tool = tool
-        self._budget_bytes = budget_bytes
+        self._tool, self._budget_bytes = tool, budget_bytes
         self._buffer = RunBuffer(tool, budget_bytes, self._spill)
         self._runs: list[Run] = []
         self.write = self._buffer.write
@@ -324,12 +294,6 @@ class CombiningSorter:
 
     The first sort uses half of the memory and makes equal keys adjacent. `prepare` makes the combiner's output (usually
     much smaller) sortable for a `Sorter` with the other half. So a combiner may change keys or order, unlike in Hadoop.
-
-    Args:
-        combine: runs the combiner on the output of a sort, and returns its output.
-
-    Attributes:
-        write: adds a block of whole lines.
     """
 
     def __init__(
@@ -340,12 +304,10 @@ class CombiningSorter:
         combine: Callable[[SortProcess], Iterator[bytes]],
         prepare: Callable[[bytes], bytes],
     ) -> None:
-        self._counters = tool.counters
+        self._counters, self._combine, self._prepare = tool.counters, combine, prepare
         self._counters.add(counters.COMBINE_INPUT_RECORDS, 0)
         self._buffer = RunBuffer(tool, budget_bytes // 2, self._combine_run)
         self._combined = Sorter(tool, budget_bytes // 2)
-        self._combine = combine
-        self._prepare = prepare
         self.write = self._buffer.write
 
     def finish(self) -> Iterator[bytes]:

@@ -5,7 +5,6 @@ The locations come by WebHDFS: hdfs-native does not tell. They are best effort: 
 
 import bisect
 import operator
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
@@ -15,6 +14,7 @@ import msgspec
 
 from boathouse_task import compression, hdfs, locations
 from boathouse_task.contract import InputFile, Plan, Split
+from boathouse_task.errors import say
 from boathouse_task.rest import Rest, RestError
 from boathouse_task.task import Task
 
@@ -40,13 +40,9 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 def block_hosts(
     address: str, path: str, size_bytes: int, *, user: str, monotonic: Callable[[], float] = time.monotonic
 ) -> Sequence[Block]:
-    """Return the blocks of a file, from WebHDFS at HOST:PORT.
-
-    Raises RestError if there is no such answer.
-    """
-    name_node = Rest(
-        f"WebHDFS of {address}", None, host=address, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, monotonic=monotonic
-    )
+    """Return the blocks of a file, from WebHDFS at HOST:PORT. Raises RestError if there is no such answer."""
+    name = f"WebHDFS of {address}"
+    name_node = Rest(name, None, host=address, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, monotonic=monotonic)
     blocks: list[Block] = []
     for offset in range(0, size_bytes, _WINDOW_BYTES):
         length = min(_WINDOW_BYTES, size_bytes - offset)
@@ -157,7 +153,7 @@ def _blocks(task: Task, url: str, size_bytes: int) -> Sequence[Block]:
         user = hdfs.user(task.environment.variables)
         return block_hosts(address, place.path, size_bytes, user=user) if address else ()
     except RestError as error:
-        sys.stderr.write(f"boathouse-task: the splits of {url} have no locations: {error}\n")
+        say(f"the splits of {url} have no locations: {error}")
         return ()
 
 
@@ -165,10 +161,8 @@ def _located(plan: Plan, blocks: dict[str, Sequence[Block]]) -> Plan:
     in_order = {url: sorted(file_blocks, key=_offset) for url, file_blocks in blocks.items()}
     hosts = [_hosts(split, in_order.get(split.url, ())) for split in plan.splits]
     sets = {names: number for number, names in enumerate(dict.fromkeys(filter(None, hosts)))}
-    splits = [
-        msgspec.structs.replace(split, locations=sets.get(names, -1))
-        for split, names in zip(plan.splits, hosts, strict=True)
-    ]
+    pairs = zip(plan.splits, hosts, strict=True)
+    splits = [msgspec.structs.replace(split, locations=sets.get(names, -1)) for split, names in pairs]
     return msgspec.structs.replace(plan, splits=splits, location_sets=[list(names) for names in sets])
 
 

@@ -33,11 +33,8 @@ class Storage:
         retry_s: int = 30,
         hdfs_addresses: Mapping[str, HdfsAddress] | None = None,
     ) -> None:
-        self._s3 = s3 or S3Config()
-        self._credentials = credentials
-        self._part_bytes = part_bytes
-        self._retry_s = retry_s
-        self._hdfs_addresses = hdfs_addresses or {}
+        self._s3, self._hdfs_addresses, self._credentials = s3 or S3Config(), hdfs_addresses or {}, credentials
+        self._part_bytes, self._retry_s = part_bytes, retry_s
         self._open = functools.cache(self._open_store)
 
     def find(self, location: Location) -> StoredObject | None:
@@ -65,9 +62,8 @@ class Storage:
         with self._store("read", location) as store:
             data = store.read_range(location.path, offset, length)
         if len(data) != length:
-            raise TaskError(
-                Reason.STORAGE_ERROR, f"{location.url} has changed: {len(data)} bytes at {offset}, expected {length}"
-            )
+            change = f"{location.url} has changed: {len(data)} bytes at {offset}, expected {length}"
+            raise TaskError(Reason.STORAGE_ERROR, change)
         return data
 
     def read_windows(self, location: Location, start: int, end: int, window_bytes: int) -> Iterator[bytes]:
@@ -83,10 +79,7 @@ class Storage:
             return None
 
     def listing(self, folder: Location, *, is_recursive: bool = True) -> Iterator[StoredObject]:
-        """Yield all objects in a folder, by default at any depth, in the store's order; an unknown folder is empty.
-
-        Those with a `problem` cannot be read.
-        """
+        """Yield all objects in a folder in the store's order; those with a `problem` cannot be read."""
         with self._store("list", folder) as store:
             yield from store.listing(folder, is_recursive)
 
@@ -125,10 +118,7 @@ class Storage:
         return source.size_bytes
 
     def move(self, source: Location, target: Location, size_bytes: int) -> None:
-        """Rename within a store (S3: copy, then delete), replacing an existing object.
-
-        Raises NotFound if the source does not exist.
-        """
+        """Rename within a store, replacing an existing object. Raises NotFound if the source does not exist."""
         with self._store("move", source) as store:
             if source.scheme == "s3" and size_bytes > _S3_COPY_MAX_BYTES:
                 self.upload(target, self.read_windows(source, 0, size_bytes, self._part_bytes))
@@ -166,7 +156,7 @@ class Storage:
         except FileNotFoundError as error:
             if "NoSuchBucket" in str(error):
                 raise explain(error, action, location.url) from None
-            raise NotFound(f"{location.url} does not exist") from None
+            raise NotFound(Reason.STORAGE_ERROR, f"{location.url} does not exist") from None
         except (exceptions.BaseError, OSError, ValueError) as error:
             raise explain(error, action, location.url) from None
 

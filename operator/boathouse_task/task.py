@@ -30,43 +30,27 @@ class Task:
     def __init__(
         self, spec: TaskSpec, environment: Environment, processes: Processes, clock: Callable[[], float] = time.time
     ) -> None:
-        self.spec = spec
-        self.environment = environment
-        self.processes = processes
-        self.counters = CounterSet()
+        self.spec, self.environment, self.processes = spec, environment, processes
         retry_s = _SETUP_RETRY_S if spec.task_type is TaskType.SETUP else _RETRY_S
         self.storage = Storage(
             spec.s3, environment.variables, part_bytes=environment.part_bytes, retry_s=retry_s, hdfs_addresses=spec.hdfs
         )
-        self.layout = Layout(spec)
-        self.folder = environment.work_path / "task"
-        self.folder.mkdir(parents=True, exist_ok=True)
-        spills = environment.work_path / "spill"
-        spills.mkdir(exist_ok=True)
-        (environment.work_path / TEMPORARY_FOLDER).mkdir(exist_ok=True)
+        self.layout, self.counters, self.pause = Layout(spec), CounterSet(), Pause()
+        self.folder, spills = environment.work_path / "task", environment.work_path / "spill"
+        for folder in (self.folder, spills, environment.work_path / TEMPORARY_FOLDER):
+            folder.mkdir(parents=True, exist_ok=True)
         self.sort = SortTool(processes, self.counters, spills, mapoutput.sort_options(spec.partitioner))
+        variables = command_variables(spec, environment.variables, self.folder)
         self.commands = CommandRunner(
-            processes,
-            self.counters,
-            self.folder,
-            command_variables(spec, environment.variables, self.folder),
-            is_exit_checked=spec.is_exit_checked,
+            processes, self.counters, self.folder, variables, is_exit_checked=spec.is_exit_checked
         )
         self.client = Client(spec, environment) if spec.progress_url else None
-        self.pause = Pause()
         self.timings: list[Timing] = []
-        self.phase_name = "start"
-        self.fraction = 0.0
+        self.phase_name, self.fraction = "start", 0.0
         self.bytes_in = self.bytes_out = self.maps_done = 0
         if spec.task_type in (TaskType.MAP, TaskType.REDUCE):
             self.counters.add(counters.SPILLED_RECORDS, 0)  # shown also if nothing was spilled
-        self._clock = clock
-        self._cpu_before_s = _cpu_seconds()
-
-    @property
-    def name(self) -> str:
-        """Name of the task, such as `m-00042`."""
-        return task_name(self.spec.task_type, self.spec.index)
+        self._clock, self._cpu_before_s = clock, _cpu_seconds()
 
     @property
     def cpu_s(self) -> float:
@@ -112,7 +96,7 @@ class Task:
     def commit(self, *, digest: str, size_bytes: int, records: int, has_file: bool = True) -> CommitRecord:
         """Create `_commit/TASK` exclusively; return the commit of this attempt, or of the one that was first."""
         mine = CommitRecord(
-            task=self.name,
+            task=task_name(self.spec.task_type, self.spec.index),
             attempt=self.spec.attempt,
             pod_uid=self.environment.pod_uid,
             digest=digest,
@@ -164,6 +148,5 @@ class Task:
 
 
 def _cpu_seconds() -> float:
-    """CPU time of this process and of its children that have ended."""
     usages = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)

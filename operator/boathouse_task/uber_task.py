@@ -31,7 +31,7 @@ def run(task: Task) -> TaskResult:
                 run_inner(task, order)
             task.fraction = number / (len(todo) + 1)
     done = commit_task.committed(task.storage, task.layout.step).values()
-    sums = counters.total([record.counters for record in done])
+    sums = counters.total(record.counters for record in done)
     size = sum(record.size_bytes for record in done)
     digest = ""
     if task.spec.is_last:
@@ -58,10 +58,7 @@ _RUNS = {TaskType.MAP: map_task.run, TaskType.REDUCE: reduce_task.run, TaskType.
 
 
 def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
-    """Run a task in the pod of another, with its own folder, and return its result.
-
-    Raises TaskError of the task, with its name in the message.
-    """
+    """Run a task in the pod of another, in its own folder. Raises its TaskError, with its name in the message."""
     name = task_name(order.task_type, order.index)
     work = outer.environment.work_path / "uber" / name
     work.mkdir(parents=True, exist_ok=True)
@@ -94,9 +91,8 @@ def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskRe
             if spec.reduces:
                 run_inner(task, msgspec.structs.replace(spec, task_type=TaskType.REDUCE, maps=maps))
             task.fraction = 1.0
-        sums = counters.total(
-            [record.counters for record in commit_task.committed(task.storage, Layout(spec).step).values()]
-        )
+        done = commit_task.committed(task.storage, Layout(spec).step).values()
+        sums = counters.total(record.counters for record in done)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     task.counters.add(counters.SAMPLED_BYTES, sampled_bytes, counters.BOATHOUSE)
@@ -125,10 +121,8 @@ def _run_maps(task: Task, spec: TaskSpec, monotonic: Callable[[], float]) -> tup
     for index, (split, most_bytes) in enumerate(sample):
         if index and monotonic() >= give_up_s:
             return index, sampled_bytes
-        order = msgspec.structs.replace(
-            spec, task_type=TaskType.MAP, index=index, split=split, sample_bytes=[most_bytes]
-        )
-        run_inner(task, order)
+        change = {"task_type": TaskType.MAP, "index": index, "split": split, "sample_bytes": [most_bytes]}
+        run_inner(task, msgspec.structs.replace(spec, **change))
         sampled_bytes += min(most_bytes, split.length_bytes)
         task.fraction = (index + 1) / (len(sample) + 1)
     return len(sample), sampled_bytes

@@ -1,22 +1,17 @@
 """What every simulation stands on: virtual time, the operator's ledger and queue, nodes, and jobs that come."""
 
-from __future__ import annotations
-
 import abc
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from boathouse_policies import framework, model
 from boathouse_sim import results
-from boathouse_sim.clock import Clock, Priority
+from boathouse_sim.clock import Beat, Clock, Priority
 from boathouse_sim.work import Submission
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from boathouse_sim.workload import Cluster, Workload
+from boathouse_sim.workload import Cluster, Workload
 
 QUEUE = model.QueueName("default")
 NO_LIMIT = 1 << 40  # YARN does not count containers
@@ -36,6 +31,16 @@ class Run:
     job: model.Job
     submitted_ms: int
     ended_ms: int = -1
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Attempt:
+    """A task that was placed."""
+
+    run: Run
+    task: model.Task
+    task_class: model.TaskClass
+    node: model.NodeName
 
 
 S = TypeVar("S", bound=Submission)
@@ -71,7 +76,7 @@ class BaseWorld(abc.ABC, Generic[S, R]):
             if spec.after is not None:
                 self._followers.setdefault(spec.after, []).append(spec)
             else:
-                self.clock.at(spec.submit_ms or 0, Priority.ARRIVAL, Call(self._arrive, spec))
+                self.clock.after(spec.submit_ms or 0, self._arrive, spec)
 
     @abc.abstractmethod
     def _arrive(self, spec: S) -> None:
@@ -189,7 +194,7 @@ class BaseWorld(abc.ABC, Generic[S, R]):
         if self.profile.observers:
             self.notify(model.Ended(now_s=self.clock.now_s, job=run.job.id, succeeded=True))
         for spec in self._followers.get(run.spec.id, ()):
-            self.clock.at(self.clock.now_ms, Priority.ARRIVAL, Call(self._arrive, spec))
+            self.clock.after(0, self._arrive, spec)
 
     def notify(self, event: model.Event) -> None:
         """Notify the observers."""
@@ -208,20 +213,16 @@ class BaseWorld(abc.ABC, Generic[S, R]):
             task_classes = tuple(task_class for task_class, _ in classes)
             self.notify(model.Submitted(now_s=self.clock.now_s, job=job, classes=task_classes, tasks=tasks))
 
-    def notify_placed(self, decision: model.Placement, second_of: model.TaskId | None = None) -> None:
+    def about(self, task: Attempt) -> model.About:
+        """Return the fields that every event of a task has."""
+        now_s, of, job = self.clock.now_s, task.task_class.id, task.run.job.id
+        return {"now_s": now_s, "task": task.task.id, "task_class": of, "job": job, "node": task.node}
+
+    def notify_placed(self, task: Attempt, decision: model.Placement, second_of: model.TaskId | None = None) -> None:
         """Notify the observers of an executed placement; `second_of` is the task that a second attempt repeats."""
-        self.notify(
-            model.Placed(
-                now_s=self.clock.now_s,
-                task=decision.task.id,
-                task_class=decision.task_class.id,
-                job=decision.job.id,
-                node=decision.node,
-                resources=decision.resources,
-                distance=decision.distance,
-                second_of=second_of,
-            )
-        )
+        if self.profile.observers:
+            size, distance = decision.resources, decision.distance
+            self.notify(model.Placed(**self.about(task), resources=size, distance=distance, second_of=second_of))
 
     def notify_refused(self, decision: model.Decision, reason: str) -> None:
         """Notify the observers that a decision will not be executed."""
@@ -230,14 +231,14 @@ class BaseWorld(abc.ABC, Generic[S, R]):
 
 AnyWorld: TypeAlias = BaseWorld[Any, Any]
 
-Call = functools.partial
-"""A method and its arguments, for the heap."""
+Call = functools.partial  # a method and its arguments, for the heap
 
 
 class Shell:
     """Drives a world."""
 
     world: AnyWorld
+    to_ms: Callable[[float], int] = staticmethod(math.ceil)  # the whole millisecond at which a wait expires
 
     def advance(self) -> bool:
         """Process one event; after the last of a millisecond, what follows from them. Return False at the end."""
@@ -251,13 +252,32 @@ class Shell:
     def _settle(self) -> None:
         """Do what follows from the events of a millisecond: nothing, where all happens at heartbeats."""
 
-    def look_at(self, decision: model.Reservation | model.Wait, rounded: Callable[[float], int] = math.ceil) -> None:
+    def look_at(self, decision: model.Reservation | model.Wait) -> None:
         """Schedule a cycle for when a wait expires: time itself is the event."""
         if decision.until_s is not None and decision.until_s > self.world.clock.now_s:
-            self.world.clock.background(rounded(decision.until_s * 1000), Priority.ARRIVAL, self._look_again)
+            self._look_at_ms(self.to_ms(decision.until_s * 1000))
+
+    def _look_at_ms(self, at_ms: int) -> None:
+        self.world.clock.at(at_ms, Priority.ARRIVAL, self._look_again, background=True)
 
     def _look_again(self) -> None:
         self.world.renewed = True
+
+    def beats(self, heartbeat: Callable[[model.NodeName], None]) -> dict[model.NodeName, Beat]:
+        """Return the heartbeats of the nodes, spread over a period, of YARN's protocol (`Timing`)."""
+        clock, nodes, timing = self.world.clock, self.world.nodes, self.world.workload.timing
+        period_ms, priority = timing.node_heartbeat_ms, Priority.NODE_HEARTBEAT
+        clock.patience_ms += _MOST_PERIODS * (period_ms + timing.am_heartbeat_ms)
+        return {
+            node.name: Beat(
+                clock, period_ms, round(i * period_ms / len(nodes)) % period_ms, priority, Call(heartbeat, node.name)
+            )
+            for i, node in enumerate(nodes)
+        }
+
+
+_MOST_PERIODS = 10
+"""Heartbeats between two that change something, at most: a master's last three, and those that launch a container."""
 
 
 def _first(texts: Sequence[str]) -> str:

@@ -1,19 +1,15 @@
 """The heap of events: what happens at which millisecond, in an order that does not depend on chance."""
 
-from __future__ import annotations
-
 import enum
+import functools
 import heapq
 import itertools
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Happening: TypeAlias = Callable[[], None]
 
-Happening: TypeAlias = "Callable[[], None]"
-
-_MOST_IDLE = 1000
-"""Background events that may happen alone however long they take: a policy may look again after hours."""
+_MOST_IDLE = 1000  # background events that may happen alone however long they take: a policy may look again after hours
 
 
 class Priority(enum.IntEnum):
@@ -47,19 +43,23 @@ class Clock:
         """The time as policies know it."""
         return self.now_ms / 1000
 
-    def at(self, time_ms: int, priority: Priority, happening: Happening) -> None:
-        """Make an event. A time in the past is a fault of the caller, and a ValueError."""
-        if time_ms < self.now_ms:
-            raise ValueError(f"an event for {time_ms} ms was made at {self.now_ms} ms")
-        heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, False))
+    def at(self, time_ms: int, priority: Priority, happening: Happening, *, background: bool = False) -> None:
+        """Make an event. A time in the past is a fault of the caller, and a ValueError.
 
-    def background(self, time_ms: int, priority: Priority, happening: Happening) -> None:
-        """Make an event that alone does not keep the simulation going; leave it out if nothing else is expected."""
+        One in the background alone does not keep the simulation going, and is left out if nothing else is expected.
+        """
         if time_ms < self.now_ms:
             raise ValueError(f"an event for {time_ms} ms was made at {self.now_ms} ms")
-        if self._idle < _MOST_IDLE or self.can_progress:  # the first nearly always settles it
+        if background:
+            if self._idle >= _MOST_IDLE and not self.can_progress:  # the first nearly always settles it
+                return
             self._background += 1
-            heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, True))
+        heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, background))
+
+    def after(self, delay_ms: int, callback: Callable[..., None], *of: Any, background: bool = False) -> None:
+        """Make an event that calls with these arguments after a delay, as `at` with the priority of arrivals."""
+        happening = functools.partial(callback, *of)
+        self.at(self.now_ms + delay_ms, Priority.ARRIVAL, happening, background=background)
 
     def progress(self) -> None:
         """Say that a background event changed more than the time: background events go on."""
@@ -94,22 +94,21 @@ class Clock:
 class Beat:
     """A heartbeat at a phase of each period, on the heap only while something waits for it.
 
-    What happens at it first sets `awake` to False.
+    What happens at it first sets `awake` to False: whether the next one is on the heap.
     """
 
-    __slots__ = ("_clock", "_happening", "_period_ms", "_phase_ms", "_priority", "awake")
+    __slots__ = ("_clock", "_happening", "_period_ms", "_priority", "awake", "phase_ms")
 
     def __init__(self, clock: Clock, period_ms: int, phase_ms: int, priority: Priority, happening: Happening) -> None:
-        self._clock, self._period_ms, self._phase_ms = clock, period_ms, phase_ms
+        self._clock, self._period_ms, self.phase_ms, self.awake = clock, period_ms, phase_ms, False
         self._priority, self._happening = priority, happening
-        self.awake = False  # whether the next one is on the heap
 
     def wake(self, at_ms: int | None = None) -> None:
         """Let the next heartbeat happen, if it is not on the heap: at this time, or else at the next of its phase."""
         if not self.awake:
             self.awake = True
-            next_ms = next_beat_ms(self._clock.now_ms, self._period_ms, self._phase_ms) if at_ms is None else at_ms
-            self._clock.background(next_ms, self._priority, self._happening)
+            next_ms = next_beat_ms(self._clock.now_ms, self._period_ms, self.phase_ms) if at_ms is None else at_ms
+            self._clock.at(next_ms, self._priority, self._happening, background=True)
 
 
 def next_beat_ms(now_ms: int, period_ms: int, phase_ms: int) -> int:

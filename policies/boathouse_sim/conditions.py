@@ -7,21 +7,16 @@ ceiling. It is built on facts the ILA paper measured: CPU is flat until 800 % of
 slow down faster than linearly with the number of neighbours, and whole tasks by 1.5 to 7 times.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from boathouse_policies.model import FloatVector
 from boathouse_sim.work import PLAIN_READING, Pool, Reading
 
-if TYPE_CHECKING:
-    from boathouse_policies.model import FloatVector
-
-CPU, DISK, NETWORK, POOL = range(4)
-"""Columns of load, capacity and slowdown."""
+CPU, DISK, NETWORK, POOL = range(4)  # columns of load, capacity and slowdown
 
 KINDS = 4
 
@@ -85,8 +80,7 @@ class Outages:
 class RunTimes(enum.StrEnum):
     """What policies know of run times."""
 
-    EXACT = "exact"
-    """The workload's own, before a job's first task."""
+    EXACT = "exact"  # the workload's own, before a job's first task
     LEARNED = "learned"
     """What the operator's learner makes of the program's tasks that ended (`boathouse_policies.run_times`)."""
     NOTHING = "nothing"

@@ -11,20 +11,16 @@ Job sizes are those of schedsim: input + (1 + d/n)·shuffle + output bytes with 
 total is `load` of the time until the last submission. A job of size 0 is given one byte.
 """
 
-from __future__ import annotations
-
 import enum
 import heapq
 import math
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, assert_never
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from boathouse_sim.swim import SwimJob
+from boathouse_sim.swim import SwimJob
 
 FloatVector: TypeAlias = npt.NDArray[np.float64]
 

@@ -1,17 +1,11 @@
 """What must hold after every event of a simulation, whatever the workload and the policy: pass it as `watch`."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
-from boathouse_sim.live import LiveWorld
+from boathouse_policies import model
+from boathouse_sim.base_world import AnyWorld
+from boathouse_sim.live import LiveWorld, Pod
 from boathouse_sim.live.mapreduce import MapReduceCourse
-
-if TYPE_CHECKING:
-    from boathouse_policies import model
-    from boathouse_sim.base_world import AnyWorld
-    from boathouse_sim.live import Pod
 
 _ROUNDING_MS = 1e-3
 

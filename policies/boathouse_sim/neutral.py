@@ -1,19 +1,15 @@
 """Workloads as JSON: the format `neutral-cluster-workload/1`."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from boathouse_policies import model
 from boathouse_sim.conditions import Conditions, RunTimes
 from boathouse_sim.topology import Machine
 from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Timing, Workload, WorkloadError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 FORMAT = "neutral-cluster-workload/1"
 
@@ -128,14 +124,14 @@ def _given(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value}
 
 
-def _conditions(root: _Place) -> Conditions | None:
+def _conditions(root: "_Place") -> Conditions | None:
     name = root.text("run_times", RunTimes.EXACT)
     if name not in tuple(RunTimes):
         raise WorkloadError(f"{root.where}: run_times: {name!r} is not known; choose one of: {', '.join(RunTimes)}")
     return None if name == RunTimes.EXACT else Conditions(run_times=RunTimes(name))
 
 
-def _queue(place: _Place) -> model.Queue:
+def _queue(place: "_Place") -> model.Queue:
     place.refuse_unknown(_QUEUE)
     limits, weight = {}, place.number("weight", 1.0)
     if not weight > 0:
@@ -147,7 +143,7 @@ def _queue(place: _Place) -> model.Queue:
     return model.Queue.of(model.QueueName(str(place.required("name"))), weight=weight, limits=limits)
 
 
-def _cluster(place: _Place) -> Cluster:
+def _cluster(place: "_Place") -> Cluster:
     place.refuse_unknown(_CLUSTER)
     fraction = place.number("min_mem_fraction", 0.1)
     if not 0 < fraction <= 1:
@@ -164,7 +160,7 @@ def _cluster(place: _Place) -> Cluster:
     )
 
 
-def _of_machines(place: _Place, fraction: float) -> Cluster:
+def _of_machines(place: "_Place", fraction: float) -> Cluster:
     if both := sorted(place.value.keys() - {*_ELASTIC, "machines"}):
         raise WorkloadError(f'{place.where}: "machines" excludes "{both[0]}": omit one of them')
     machines = [_machine(machine) for machine in place.items("machines")]
@@ -176,7 +172,7 @@ def _of_machines(place: _Place, fraction: float) -> Cluster:
     return dataclasses.replace(Cluster.of(machines), mem_granularity_mb=step_mb, min_mem_fraction=fraction)
 
 
-def _machine(place: _Place) -> Machine:
+def _machine(place: "_Place") -> Machine:
     place.refuse_unknown(_MACHINE)
     return Machine(
         name=str(place.required("name")),
@@ -187,7 +183,7 @@ def _machine(place: _Place) -> Machine:
     )
 
 
-def _timing(root: _Place) -> Timing:
+def _timing(root: "_Place") -> Timing:
     if "timing" not in root.value:
         return Timing()
     place, plain = root.at("timing"), Timing()
@@ -195,7 +191,7 @@ def _timing(root: _Place) -> Timing:
     return Timing(**{name: place.whole(name, getattr(plain, name), least=least) for name, least in _TIMING.items()})
 
 
-def _job(place: _Place) -> JobSpec:
+def _job(place: "_Place") -> JobSpec:
     place.refuse_unknown(_JOB)
     after = place.value.get("after")
     if after is None and place.value.get("submit_ms") is None:
@@ -214,7 +210,7 @@ def _job(place: _Place) -> JobSpec:
     )
 
 
-def _phase(place: _Place) -> Phase:
+def _phase(place: "_Place") -> Phase:
     place.refuse_unknown(_PHASE)
     tasks = place.whole("tasks", least=1)
     return Phase(
@@ -231,11 +227,11 @@ def _phase(place: _Place) -> Phase:
     )
 
 
-def _numbers(place: _Place) -> Iterator[tuple[str, float]]:
+def _numbers(place: "_Place") -> Iterator[tuple[str, float]]:
     return ((name, place.number(name)) for name in sorted(place.value))
 
 
-def _durations(place: _Place, tasks: int) -> tuple[int, ...]:
+def _durations(place: "_Place", tasks: int) -> tuple[int, ...]:
     found = place.required("durations_ms")
     if not isinstance(found, list) or len(found) != tasks:
         raise WorkloadError(f"{place.where}: durations_ms: must be a list of {tasks} run times, one for each task")
@@ -244,7 +240,7 @@ def _durations(place: _Place, tasks: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _penalty(place: _Place) -> Penalty:
+def _penalty(place: "_Place") -> Penalty:
     place.refuse_unknown(_PENALTY)
     name, factor = place.text("model", ""), place.number("factor", 1.0)
     if name not in tuple(PenaltyModel):
@@ -273,10 +269,10 @@ class _Place:
             raise WorkloadError(f'{self.where}: "{key}" is missing')
         return self.value[key]
 
-    def at(self, key: str) -> _Place:
+    def at(self, key: str) -> "_Place":
         return _Place(self.required(key), f"{self.where}: {key}")
 
-    def items(self, key: str) -> list[_Place]:
+    def items(self, key: str) -> "list[_Place]":
         found = self.required(key)
         if not isinstance(found, list):
             raise WorkloadError(f"{self.where}: {key}: must be a list")
@@ -301,7 +297,6 @@ class _Place:
         return found
 
     def cores(self, key: str, default: int | None = None) -> float:
-        """Return a number of cores, to the millicore."""
         found = self.number(key, default)
         if not 0 <= found <= _MOST_CORES:
             raise WorkloadError(f"{self.where}: {key}: must be between 0 and {_MOST_CORES:,}, not {found!r}")

@@ -7,20 +7,15 @@ takes its time and room, and reports counters at its end. The job itself does no
 A probe's task maps and reduces f_p of the input one after the other: f_p·(SE_m + SE_r) after its own start.
 """
 
-from __future__ import annotations
+from collections.abc import Callable
+from typing import cast
 
-from typing import TYPE_CHECKING, cast
+import numpy as np
 
+from boathouse_policies import framework, model
 from boathouse_policies.fspy import Config, prediction
+from boathouse_policies.fspy.prediction import Features, TotalTimes
 from boathouse_sim.work import JobSpec, Phase
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy as np
-
-    from boathouse_policies import framework, model
-    from boathouse_policies.fspy.prediction import Features, TotalTimes
 
 MOST_SPLITS = Config().sampled_splits
 

@@ -1,18 +1,14 @@
 """What a simulation says."""
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse_sim.fluid import FloatVector
-    from boathouse_sim.topology import Cluster
+from boathouse_sim.fluid import FloatVector
+from boathouse_sim.topology import Cluster
 
 PERCENTILE = 95
 

@@ -6,23 +6,17 @@ Policies that predict sizes are told none, and may probe; but for jobs of one ma
 would do all of their work.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boathouse_policies.fspy.prediction import Features, TotalTimes
 from boathouse_sim import probing
 from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Workload, WorkloadError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _COLUMNS = 6
 
@@ -107,7 +101,7 @@ class SwimModel:
     task_overhead_s: float
 
     @classmethod
-    def load(cls, path: Path | None = None) -> SwimModel:
+    def load(cls, path: Path | None = None) -> "SwimModel":
         """Read `swim-model.json`, or another file of the same fields; raise WorkloadError where one is none."""
         path = path or DEFAULT
         try:

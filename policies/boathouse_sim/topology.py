@@ -1,16 +1,12 @@
 """Where nodes and the blocks of files are, and what nodes share: machines, physical hosts, racks and sites."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
 
 T = TypeVar("T")
 DISK_MB_PER_S = 100.0  # one hard disk, read or written in order
@@ -103,18 +99,6 @@ def virtual(
     return nodes, shared
 
 
-def ikayak_testbed() -> list[Machine]:
-    """Return the workers of the iKayak paper (Table 2): ten desktops of 8 cores, five servers of 24 or 12, 1 GbE."""
-    shapes = [(3, 8, 16), (2, 24, 32), (1, 12, 24), (2, 24, 32), (7, 8, 16)]
-    sizes = [(cores, gib) for count, cores, gib in shapes for _ in range(count)]
-    return [Machine(name=f"w{i:02}", cores=cores, mem_mb=gib * 1024) for i, (cores, gib) in enumerate(sizes)]
-
-
-def ila_testbed(hosts: int = 12) -> tuple[list[Machine], list[Host]]:
-    """Return the ILA paper's 2 racks: each host has 10 usable cores, a disk and 6 virtual machines of 2 cores."""
-    return virtual(hosts, machines_per_host=6, cores=2, mem_mb=4096, host_cores=10.0, racks=2)
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """Equal nodes, dealt to the racks in turn; or machines, each with its own shape and place (`Cluster.of`)."""
@@ -129,7 +113,7 @@ class Cluster:
     hosts: tuple[Host, ...] = ()  # of virtual machines, by `Machine.server`; a machine that names none is its own
 
     @classmethod
-    def of(cls, machines: Sequence[Machine], hosts: Sequence[Host] = ()) -> Cluster:
+    def of(cls, machines: Sequence[Machine], hosts: Sequence[Host] = ()) -> "Cluster":
         """Return a cluster of these machines."""
         return cls(
             nodes=len(machines),

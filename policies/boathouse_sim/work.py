@@ -7,20 +7,14 @@ and memory whole MB, as in the format `neutral-cluster-workload/1`: equal inputs
 rounded on the way.
 """
 
-from __future__ import annotations
-
 import abc
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
+from boathouse_policies.model import Distance
 from boathouse_sim.topology import DISK_MB_PER_S, GIGABIT_MB_PER_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from boathouse_policies.model import Distance
 
 
 class PenaltyModel(enum.StrEnum):
@@ -109,7 +103,7 @@ class App(Submission, abc.ABC):
         """Containers that it needs at least."""
 
     @abc.abstractmethod
-    def containers(self) -> Iterable[tuple[str, Container]]:
+    def containers(self) -> "Iterable[tuple[str, Container]]":
         """Return each kind of container that it asks for, by name."""
 
 
@@ -217,11 +211,9 @@ class Reading:
         return (1.0, self.server, self.rack, self.anywhere)[distance]
 
 
-PLAIN_READING = Reading()
-"""Ours: 1 GbE is about as fast as one disk, and shared."""
+PLAIN_READING = Reading()  # ours: 1 GbE is about as fast as one disk, and shared
 
-ILA_READING = Reading(rack=3.0, anywhere=4.0)
-"""The ILA paper: rack-local tasks 3×, off-rack 4×."""
+ILA_READING = Reading(rack=3.0, anywhere=4.0)  # the ILA paper: rack-local tasks 3×, off-rack 4×
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

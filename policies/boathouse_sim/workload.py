@@ -3,21 +3,16 @@
 With `Errors`, the truth strays from what policies are told (the YARN-ME paper's 6.2, "Sensitivity to mis-estimations").
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_sim.conditions import Conditions
 from boathouse_sim.topology import Cluster
 from boathouse_sim.work import App, JobSpec, Penalty, PenaltyModel, Phase
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-
-    from boathouse_policies import model
-    from boathouse_sim.conditions import Conditions
 
 Span: TypeAlias = tuple[float, float]
 
@@ -120,7 +115,7 @@ class Workload:
         """Tasks of all jobs."""
         return sum(phase.tasks for job in self.jobs for phase in job.phases) + sum(app.tasks for app in self.apps)
 
-    def on(self, nodes: int) -> Workload:
+    def on(self, nodes: int) -> "Workload":
         """Return the same jobs on another number of equal nodes; raise WorkloadError if that cannot be."""
         if nodes < 1:
             raise WorkloadError(f"a cluster has at least 1 node, not {nodes}")

@@ -4,35 +4,21 @@ Two shells of `boathouse_sim.simulation` drive it: `Instant`, where a task start
 YARN's rules.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from typing_extensions import override
 
-from boathouse_policies import model
+from boathouse_policies import framework, model
 from boathouse_policies.yarn_me import penalty
 from boathouse_sim import probing
-from boathouse_sim.base_world import MB, BaseWorld, Run, size, tasks_of
+from boathouse_sim.base_world import MB, Attempt, BaseWorld, Run, size, tasks_of
 from boathouse_sim.clock import Priority
-from boathouse_sim.workload import Errors, PenaltyModel, Truth
+from boathouse_sim.workload import Cluster, Errors, JobSpec, PenaltyModel, Phase, Truth, Workload
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from boathouse_policies import framework
-    from boathouse_sim.workload import Cluster, JobSpec, Phase, Workload
-
-STAGES = {
-    "map": model.Stage.MAP,
-    "reduce": model.Stage.REDUCE,
-    "executor": model.Stage.EXECUTOR,
-    "uber": model.Stage.UBER,
-    "probe": model.Stage.PROBE,
-    "driver": model.Stage.DRIVER,
-}
+_NAMED = (model.Stage.MAP, model.Stage.REDUCE, model.Stage.EXECUTOR, model.Stage.UBER, model.Stage.PROBE)
+STAGES = {str(stage): stage for stage in (*_NAMED, model.Stage.DRIVER)}  # by the kind of a phase
 
 
 @dataclasses.dataclass(slots=True, eq=False, kw_only=True)
@@ -46,35 +32,21 @@ class JobRun(Run):
     unplaced: int = 0  # tasks of that phase that wait
     left: int  # tasks of all phases that did not end
     master: model.TaskClass | None = None  # of its master's container, if it has one of its own
-    container: Running | None = None  # that container, once placed
-    probe: JobRun | None = None  # its probing job, if the policy asked for one
+    container: "Running | None" = None  # that container, once placed
+    probe: "JobRun | None" = None  # its probing job, if the policy asked for one
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Running:
+class Running(Attempt):
     """A task that was placed; its phase is -1 for a master's container."""
 
-    id: model.TaskId
     run: JobRun
     phase: int
-    node: model.NodeName
     given_mb: int
-    task_class: model.ClassId
     started_ms: int = -1
-    index: int = 0
-
-    def about(self, now_s: float) -> model.About:
-        """Return the fields that every event of a task has."""
-        return {
-            "now_s": now_s,
-            "task": self.id,
-            "task_class": self.task_class,
-            "job": self.run.job.id,
-            "node": self.node,
-        }
 
 
-class World(BaseWorld["JobSpec", JobRun]):
+class World(BaseWorld[JobSpec, JobRun]):
     """One simulation, from the first submission to the last end.
 
     `arrived` is called when a job comes, `ended` with the tasks that end at one time, in the order in which they were
@@ -104,8 +76,6 @@ class World(BaseWorld["JobSpec", JobRun]):
     def waits(self) -> bool:
         """Whether any task waits: not counted anew."""
         return self.waiting > 0
-
-    # Jobs
 
     @override
     def _arrive(self, spec: JobSpec) -> None:
@@ -170,9 +140,9 @@ class World(BaseWorld["JobSpec", JobRun]):
         run, task_class = self.runs[decision.job.id], decision.task_class
         phase = -1 if task_class is run.master else run.phase
         given_mb = decision.resources.memory_bytes // MB
-        if self.profile.observers:
-            self.notify_placed(decision)
-        return Running(decision.task.id, run, phase, decision.node, given_mb, task_class.id, index=decision.task.index)
+        task = Running(run, decision.task, task_class, decision.node, phase, given_mb)
+        self.notify_placed(task, decision)
+        return task
 
     def placed_whole(self, run: JobRun) -> bool:
         """Record a placed task; start the next phase after the last of its phase. Returns whether it did."""
@@ -196,7 +166,7 @@ class World(BaseWorld["JobSpec", JobRun]):
         run, given_mb, tally = task.run, task.given_mb, self.tally
         now_ms = task.started_ms = self.clock.now_ms
         phase = run.truth[task.phase]
-        run_ms = self._truth.run_time_ms(phase, given_mb, task.index)
+        run_ms = self._truth.run_time_ms(phase, given_mb, task.task.index)
         mb_ms, end_ms = given_mb * run_ms, now_ms + run_ms
         if run.job.probe_of is None:
             tally.tasks += 1
@@ -212,7 +182,7 @@ class World(BaseWorld["JobSpec", JobRun]):
             self.clock.at(end_ms, Priority.END, self._end)
         together.append(task)
         if self.profile.observers:
-            self.notify(model.Started(**task.about(self.clock.now_s)))
+            self.notify(model.Started(**self.about(task)))
 
     def _end(self) -> None:
         together = self._ends.pop(self.clock.now_ms)
@@ -222,13 +192,13 @@ class World(BaseWorld["JobSpec", JobRun]):
     def give_back(self, tasks: Sequence[Running]) -> None:
         """Remove tasks: free their room, and reconsider the tasks that it helps."""
         ledger = self.ledger
-        freed = {task.node: ledger.gone(task.id) for task in tasks}
+        freed = {task.node: ledger.gone(task.task.id) for task in tasks}
         for node, freed_room in freed.items():
             self.room.capacity_freed(freed_room, ledger.free(node))
         for task in tasks if self.profile.observers else ():
             duration_s = (self.clock.now_ms - task.started_ms) / 1000
             counters = dict(task.run.spec.phases[task.phase].counters) if task.phase >= 0 else {}
-            self.notify(model.Finished(**task.about(self.clock.now_s), duration_s=duration_s, counters=counters))
+            self.notify(model.Finished(**self.about(task), duration_s=duration_s, counters=counters))
 
 
 def estimates(phase: Phase, cluster: Cluster) -> penalty.Elastic:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from typer.testing import Result
 
-    from boathouse_cli import timeline
+    from boathouse_cli.timeline import Activity, Timeline
 
 START_S = 1_800_000_000.0
 APP_UID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
@@ -168,9 +168,12 @@ def printed(drawn: object, width: int = 200) -> str:
     return out.getvalue()
 
 
-def wall_seconds(line: timeline.Timeline) -> dict[timeline.Activity, float]:
-    """The seconds of each activity of a timeline."""
-    return {activity: round(seconds, 3) for activity, seconds in line.wall_seconds().items()}
+def wall_seconds(line: Timeline) -> dict[Activity, float]:
+    """The seconds of each activity along the critical path."""
+    from boathouse_cli.timeline import seconds_by_activity
+
+    found = seconds_by_activity(line.critical_path)
+    return {activity: round(seconds, 3) for activity, seconds in found.items() if seconds}
 
 
 def all_keys(value):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from boathouse.resources.config import HadoopDefaults, OperatorConfig
-from boathouse.resources.mrcluster.names import Role
+from boathouse.resources.config import HadoopDefaults, OperatorConfig, TaskDefaults
 from boathouse.services.frame.kind import ObjectUid, Refusal
 from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrcluster import files, model, pods
-from boathouse.services.mrcluster.pods import PodSettings
 from boathouse_policies.model import NodeName
 from boathouse_task.cluster_contract import ApplicationFigures
 
@@ -29,13 +27,8 @@ FULL = {
 }
 """A spec with every field that pods get."""
 UID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
-CONFIG = OperatorConfig()
+CONFIG = OperatorConfig(task=TaskDefaults(image="boathouse-task:1", image_pull_secrets=["tasks"]))
 DEFAULTS = HadoopDefaults(image="localhost/hadoop:test")
-SETTINGS = PodSettings(
-    progress_url="https://boathouse-progress.boathouse-system.svc",
-    agent_image="boathouse-task:1",
-    image_pull_secrets=("tasks",),
-)
 
 
 def mrcluster(
@@ -71,10 +64,7 @@ def node_manifest(
 ) -> dict[str, Any]:
     """Return the pod that the operator creates for a host of a cluster with these fields."""
     found = cluster(defaults=defaults, **fields)
-    rendered, role = files.render(found), model.role_of(host)
-    if role is Role.MASTER:
-        return pods.master_pod(found, rendered, SETTINGS, may_format=may_format)
-    return pods.worker_pod(found, host, role, rendered)
+    return pods.of(found, host, files.render(found), may_format=may_format)
 
 
 def application(number: int = 1, state: str = "RUNNING", **figures: Any) -> ApplicationFigures:

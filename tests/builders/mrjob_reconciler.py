@@ -11,7 +11,7 @@ from boathouse.resources.config import OperatorConfig, TenantLimits
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services import hadoop
 from boathouse.services.frame import admission, object_store, reconciler, status_writer
-from boathouse.services.instruments import missing
+from boathouse.services.instruments import poller
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.telemetry import metrics
 from tests.builders import mrjobs
@@ -90,7 +90,7 @@ class JobReconciler:
             scheduling=SimpleNamespace(scheduler=self),
             controllers=SimpleNamespace(context=context, mark=lambda _: None),
             bundles=self,
-            signals=missing.Signals(),
+            signals=poller.Signals(),
             clusters=hadoop.Directory(),
             applications=hadoop.Applications(lambda _: None),
             metrics=SimpleNamespace(registry=registry.CollectorRegistry()),

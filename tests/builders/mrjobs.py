@@ -110,7 +110,7 @@ def plan_status(splits: int = 3, digest: str = "d1") -> mrjob_status.PlanStatus:
 
 def diagnosis(reason: str, message: str, scarce: str | None = None) -> reasons.JobDiagnosis:
     """Return why one task of the job is pending."""
-    return reasons.JobDiagnosis(job=UID, reason=reason, message=message, waiting=1, scarce=scarce)
+    return reasons.JobDiagnosis(reason=reason, message=message, scarce=scarce)
 
 
 def desired(

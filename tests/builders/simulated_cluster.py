@@ -6,6 +6,7 @@ from msgspec import structs
 
 from boathouse.resources.mrcluster.names import Reason, Role
 from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.mrcluster.files import Rendered
 from boathouse.services.mrcluster.model import MASTER, ClusterState, from_status, number_of, role_of, to_status
 from boathouse.services.mrcluster.planning import planner, sizing
 from boathouse.services.mrcluster.planning.observation import Marks, NodePod, Observation, Plan, Target
@@ -81,7 +82,7 @@ class SimulatedCluster:
             taken=frozenset(self.submitted - self.pods.keys()),
             target=self.target,
             lost_claims=self.lost_claims,
-            digest=self.digest,
+            rendered=Rendered(files={}, digest=self.digest, overridden=()),
             marks=self.marks,
         )
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 UID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
 CONFIG = OperatorConfig(spark=SparkDefaults(image=configurations.IMAGE))
-ATTEMPT = AttemptNames(application="pi", uid=UID, attempt=1)
+ATTEMPT = AttemptNames.of("pi", UID, 1)
 STARTED_S = 1_000_000.0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from boathouse.cluster import catalogue, errors, views
-from boathouse.scheduling import scheduler
+from boathouse.scheduling.options import Options
 from tests.contract.predicates import comparison
 
 pytestmark = pytest.mark.apiserver
@@ -29,7 +29,7 @@ def templated(**more) -> dict:
 
 @pytest.fixture
 async def scheduling(api, namespace):
-    options = scheduler.Options(namespaces=frozenset({namespace}), pending_ahead=0)
+    options = Options(namespaces=frozenset({namespace}), pending_ahead=0)
     async with comparison.boathouse(api, options=options) as parts:
         yield parts
 
@@ -143,7 +143,7 @@ async def test_the_pod_of_the_highest_priority_gets_what_there_is(api, namespace
             return True
 
         await eventually(taken)
-    options = scheduler.Options(namespaces=frozenset({namespace}), pending_ahead=0)
+    options = Options(namespaces=frozenset({namespace}), pending_ahead=0)
     async with comparison.boathouse(api, options=options):
 
         async def placed() -> bool:

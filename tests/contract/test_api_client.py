@@ -163,9 +163,11 @@ async def test_a_list_in_pages_has_one_revision(api, namespace):
     for number in range(7):
         await api.create(catalogue.CONFIG_MAPS, config_map(f"c{number}"), namespace)
     first = await api.list_page(catalogue.CONFIG_MAPS, namespace, limit=3)
-    second = await api.list_page(catalogue.CONFIG_MAPS, namespace, limit=3, continue_token=first.continue_token)
+    second = await api.list_page(
+        catalogue.CONFIG_MAPS, namespace, limit=3, continue_token=first.metadata.continue_token
+    )
     assert (len(first.items), len(second.items)) == (3, 3)
-    assert first.resource_version == second.resource_version
+    assert first.metadata.resource_version == second.metadata.resource_version
 
 
 async def test_a_token_tells_its_pod_and_its_audience(api, namespace):
@@ -295,9 +297,10 @@ async def test_the_lease_passes_from_leader_to_leader_with_a_higher_epoch(api, n
     assert (written.spec.holder_identity, written.spec.lease_transitions) == ("second", 2)
 
 
-async def test_events_are_taken_and_repeated_ones_become_a_series(api, namespace):
+async def test_events_are_taken_and_repeated_ones_become_a_series(api, namespace, monkeypatch):
+    monkeypatch.setattr(event_writer, "WINDOW_S", 0)
     made = await api.create_pod(namespace, pod("p", namespace))
-    events = event_writer.EventWriter(api, controller="boathouse.dev/scheduler", instance="test", window_s=0)
+    events = event_writer.EventWriter(api, controller="boathouse.dev/scheduler", instance="test")
     async with in_background(events.run()):
         for _ in range(2):
             events.publish(

@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from boathouse.cluster import catalogue, errors, informer, views
-from boathouse.scheduling import scheduler
+from boathouse.scheduling.options import Options
 from tests.contract.predicates import comparison
 
 pytestmark = pytest.mark.apiserver
@@ -85,10 +85,10 @@ class World:
 
 @pytest.fixture
 async def world(api, namespace):
-    options = scheduler.Options(namespaces=frozenset({namespace}), pending_ahead=0)
+    options = Options(namespaces=frozenset({namespace}), pending_ahead=0)
     made = World(api, namespace)
     async with comparison.boathouse(api, options=options) as parts:
-        made.watches = dict(parts.storage)
+        made.watches = parts.storage
         yield made
     for kind in (views.VOLUMES, views.CLASSES):
         for one in (await api.list(kind)).items:

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from boathouse.services.sparkapp import objects, sizing
 from boathouse.services.sparkapp.pods import trial_executor
-from boathouse_cli.conversion import properties
 from tests.builders.sparkapps import app, submission
 from tests.kubeflow import rules
 
@@ -108,5 +107,5 @@ def _value(key: str, value: str) -> Any:
     if _SIZE.fullmatch(key):
         return sizing.mebibytes(value)
     if key == _TIME:
-        return value.removesuffix("ms") if value.endswith("ms") else str((properties.seconds(value) or 0) * 1000)
+        return value.removesuffix("ms") if value.endswith("ms") else str(int(value.removesuffix("s")) * 1000)
     return value

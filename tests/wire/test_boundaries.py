@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.cluster import reflector, wire
+from boathouse.cluster import informer, wire
 from boathouse.scheduling import intake, pod_conditions
 from tests.builders import manifests
 from tests.builders.operators.schedulers import scheduling
@@ -19,14 +19,14 @@ def fail(key: str) -> None:
 
 def preparing(patch):
     """Preparing the pod for the store raises."""
-    whole = reflector.Reflector._transformed
+    whole = informer.Reflector._transformed
 
     def transformed(self, new):
         if not isinstance(new, wire.UnreadablePod):
             fail(new.metadata.key)
         return whole(self, new)
 
-    patch.setattr(reflector.Reflector, "_transformed", transformed)
+    patch.setattr(informer.Reflector, "_transformed", transformed)
 
 
 def taking_in(patch):

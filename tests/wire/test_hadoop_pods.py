@@ -8,18 +8,16 @@ import contextlib
 import pytest
 
 from boathouse.resources import names
-from boathouse.resources.mrcluster.names import Role
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrcluster import files, model
+from boathouse.services.mrcluster import pods as cluster_pods
 from boathouse.services.mrcluster.planning.observation import NodePod
-from boathouse.services.mrcluster.pods import PodSettings, master_pod, worker_pod
 from boathouse.services.progress import limits
 from boathouse_e2e import hadoop_pods
 from tests.builders.mrclusters import cluster
 from tests.builders.operators.agents import AUTHORITY, UID, Pods, leading
 
 CLUSTER = cluster(uid=UID)
-SETTINGS = PodSettings(progress_url="https://boathouse-progress.boathouse-system.svc", agent_image="task:dev")
 READY = {"ready": True, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
 
 
@@ -32,10 +30,7 @@ class World:
     def add(self, host, *, may_format=True):
         """A pod of a host starts."""
         rendered, role = files.render(CLUSTER), model.role_of(host)
-        if role is Role.MASTER:
-            manifest = master_pod(CLUSTER, rendered, SETTINGS, may_format=may_format)
-        else:
-            manifest = worker_pod(CLUSTER, host, role, rendered)
+        manifest = cluster_pods.of(CLUSTER, host, rendered, may_format=may_format)
         made = self.api.add(manifest)
         name = made["metadata"]["name"]
         statuses = [{"name": container["name"], **READY} for container in manifest["spec"]["containers"]]
@@ -131,7 +126,7 @@ def test_two_pods_of_a_host_are_a_violation(tmp_path):
         return ""
 
     model = hadoop_pods.HadoopPods(None, tmp_path, token_of=token_of, ports=list, namespace="demo")
-    pod = worker_pod(CLUSTER, "c0", Role.CORE, files.render(CLUSTER))
+    pod = cluster_pods.of(CLUSTER, "c0", files.render(CLUSTER))
     model.look([{**pod, "metadata": {**pod["metadata"], "uid": uid}} for uid in ("1", "2")])
     assert [violation.invariant for violation in model.violations] == ["I15"]
 
@@ -142,7 +137,7 @@ async def test_the_loss_of_the_last_replica_is_a_violation(tmp_path):
 
     model = hadoop_pods.HadoopPods(None, tmp_path, token_of=token_of, ports=list, namespace="demo")
     fleeting = cluster(uid=UID, core={"volume": {"emptyDir": True}}, dataPolicy="Delete")
-    pod = worker_pod(fleeting, "c0", Role.CORE, files.render(fleeting))
+    pod = cluster_pods.of(fleeting, "c0", files.render(fleeting))
     for uid in ("1", "2"):
         model.look([{**pod, "metadata": {**pod["metadata"], "uid": uid}, "status": {}}])
         await model._round(model._clusters[UID])

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from boathouse.cluster import boundary, catalogue, informer, reflector, wire
+from boathouse.cluster import boundary, catalogue, informer, wire
 from tests.builders import manifests
 from tests.builders.operators.informers import cached, following, missing, stored
 
@@ -163,7 +163,7 @@ async def test_bookmarks_keep_it_fresh_and_move_the_start_of_the_next_watch(api,
 
 
 async def test_a_list_in_pages_whose_token_expires_begins_anew(api, client, eventually, monkeypatch):
-    monkeypatch.setattr(reflector, "log", log := mock.Mock())
+    monkeypatch.setattr(informer, "log", log := mock.Mock())
     for number in range(1001):
         api.add(manifests.pod(f"p{number:04}"))
     api.fail_next("list pods", delay_s=0.02)
@@ -223,7 +223,7 @@ async def test_a_line_of_many_kilobytes_is_read(api, client, eventually):
 
 
 async def test_a_line_that_is_no_event_leads_to_a_list(api, client, eventually, monkeypatch):
-    monkeypatch.setattr(reflector, "log", log := mock.Mock())
+    monkeypatch.setattr(informer, "log", log := mock.Mock())
     async with following(api, client) as (followed, _):
         api.watches.send_line("pods", b"<html>proxy</html>\n")
         await eventually(lambda: followed.stats.lists == 2)

@@ -133,8 +133,8 @@ async def test_answers_that_are_lost_after_the_write_make_nothing_twice(api, had
     ("kind", "plural", "name"),
     [
         ("Service", "services", lambda names: names.service),
-        ("NetworkPolicy", "networkpolicies", lambda names: names.network_policy("cluster")),
-        ("PersistentVolumeClaim", "persistentvolumeclaims", lambda names: names.claim("master")),
+        ("NetworkPolicy", "networkpolicies", lambda names: names.named("cluster")),
+        ("PersistentVolumeClaim", "persistentvolumeclaims", lambda names: names.named("master")),
     ],
 )
 async def test_an_object_of_others_with_a_name_of_the_cluster_holds_its_pods(api, hadoop, kind, plural, name):
@@ -148,7 +148,7 @@ async def test_an_object_of_others_with_a_name_of_the_cluster_holds_its_pods(api
 
 
 async def test_a_claim_of_others_holds_one_core_node_and_no_other(api, hadoop):
-    metadata = {"name": hadoop.expected_names().claim("c1"), "namespace": "demo"}
+    metadata = {"name": hadoop.expected_names().named("c1"), "namespace": "demo"}
     api.add({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}})
     api.add(mrcluster())
     await hadoop.until(lambda: hadoop.hosts() == ["c0", "master"])
@@ -156,7 +156,7 @@ async def test_a_claim_of_others_holds_one_core_node_and_no_other(api, hadoop):
 
 
 async def test_a_pod_of_others_with_the_masters_name_holds_the_master(api, hadoop):
-    name = hadoop.expected_names().pod("master")
+    name = hadoop.expected_names().named("master")
     api.add(manifests.pod(name, scheduler="other"))
     api.add(mrcluster())
     await hadoop.until(lambda: hadoop.condition("Scheduled") == ("False", "NameTaken"))

@@ -2,9 +2,9 @@
 
 import pytest
 
-from boathouse.services.mrcluster import wiring
+from boathouse.services.mrcluster import kind as mrclusters
 from boathouse.services.mrjob import wiring as mrjobs
-from boathouse.services.sparkapp import wiring as sparkapps
+from boathouse.services.sparkapp import kind as sparkapps
 from boathouse_policies import model
 from tests.builders.operators import leaders
 from tests.builders.operators.mrclusters import CONFIG, KEY, mrcluster
@@ -88,7 +88,7 @@ async def test_core_nodes_follow_the_spec_and_leave_without_a_loss(hadoop, ready
     await hadoop.until(lambda: hadoop.hosts() == ["c0", "c1", "master"])
     assert not hadoop.nodes.hdfs.missing({"c0", "c1"})
     claims = hadoop.api.objects("persistentvolumeclaims")
-    assert f"demo/{hadoop.names().claim('c2')}" in claims
+    assert f"demo/{hadoop.names().named('c2')}" in claims
 
 
 async def test_a_lost_transient_node_is_replaced_by_another(api, hadoop, ready):
@@ -190,7 +190,7 @@ async def test_claims_outlive_a_cluster_if_its_spec_says_so(api, hadoop, ready, 
 
 async def test_another_network_policy_is_applied_without_a_restart(api, hadoop, ready):
     await ready()
-    key = f"demo/{hadoop.names().network_policy('clients')}"
+    key = f"demo/{hadoop.names().named('clients')}"
     assert api.get("networkpolicies", key)["spec"]["ingress"][0]["from"] == [{"podSelector": {}}]
     hadoop.change(networkPolicy="Cluster")
     await hadoop.until(
@@ -209,7 +209,7 @@ async def test_objects_that_a_user_deleted_are_created_again(api, hadoop, ready)
     await hadoop.until(
         lambda: len(api.objects("services")) == 1 and len(api.objects("networkpolicies")) == 2, step_s=20
     )
-    name = hadoop.names().pod("c1")
+    name = hadoop.names().named("c1")
     api.remove("pods", f"demo/{name}")
     await hadoop.until(lambda: hadoop.nodes.created[name] == 2 and len(hadoop.nodes.up("c")) == 2)
     assert len(api.objects("configmaps")) == 1
@@ -225,7 +225,7 @@ async def test_a_deleted_cluster_takes_its_pending_nodes_from_the_scheduler(api,
 
 
 async def test_the_kind_runs_beside_the_others(api, eventually):
-    kinds = (mrjobs.MRJOBS, sparkapps.SPARKAPPS, wiring.MRCLUSTERS)
+    kinds = (mrjobs.MRJOBS, sparkapps.ENTRY, mrclusters.ENTRY)
     async with leaders.leading(api, kinds, CONFIG) as leader:
         api.add(mrcluster(core={"count": 1}))
         await eventually(lambda: leader.clusters.find("demo", "etl") is not None)

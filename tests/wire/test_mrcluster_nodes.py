@@ -10,7 +10,7 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrcluster.names import Role
 from boathouse.scheduling import decider
 from boathouse_policies import model
-from boathouse_policies.framework import draining
+from boathouse_policies.framework import gathering
 from tests.builders import manifests
 from tests.builders.operators.applications import App
 from tests.builders.operators.elastic_clusters import PERIOD_S, add_nodes, scaling
@@ -71,7 +71,7 @@ async def test_a_growing_cluster_takes_no_room_that_is_reserved_for_a_gang(api, 
 async def test_room_that_a_cluster_releases_is_given_to_a_gang_before_any_cluster_grows(
     api, eventually, monkeypatch, profile
 ):
-    monkeypatch.setattr(draining, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(gathering, "PATIENCE_S", 0.0)
     add_nodes(api, 6)
     app = App(minimum=3)
     async with scaling(api, profile=profile) as operator:

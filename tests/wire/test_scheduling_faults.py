@@ -186,7 +186,7 @@ async def test_a_pod_that_came_and_went_unseen_is_found_out(api, eventually):
         api.remove("pods", "demo/wc-00000")
         assert w.scheduler.state.ledger.free("n1")[0] == 0
         for row in w.scheduler.state.pods.unconfirmed():
-            w.scheduler.intake.read(row, await w.scheduler.pod_writer.read(row.id))
+            w.scheduler.intake.read(row, await w.scheduler.state.writer.read(row.id))
         assert w.scheduler.state.ledger.free("n1")[0] == 1000
 
 

@@ -120,7 +120,7 @@ async def test_an_answer_about_a_pod_counts_as_the_watch_does(api, eventually):
     api.add(manifests.pod("large", scheduler="none", node="n1", containers=containers))
     async with scheduling(api) as w:
         await eventually(lambda: "demo/large" in w.scheduler.state.ledger)
-        pod = await w.scheduler.pod_writer.read(model.TaskId("demo/large"))
+        pod = await w.scheduler.state.writer.read(model.TaskId("demo/large"))
         row = w.scheduler.state.pods.get("demo/large")
         w.scheduler.intake._answered(row, pod)
         assert await w.parts.consistency.compare()

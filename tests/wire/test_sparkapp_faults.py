@@ -3,6 +3,7 @@
 import pytest
 
 from boathouse import failpoints
+from boathouse.resources import statuses
 from tests.builders import manifests
 from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, executor, sparkapp
 
@@ -156,9 +157,8 @@ async def test_a_driver_on_a_silent_node_is_followed_by_another_only_after_drive
     api.add(manifests.node("n2", cpu="16", memory="32Gi"))
     spark.nodes.lost.add("n1")
     api.change("nodes", "n1", {"spec": {"unschedulable": True}})
-    api.change("pods", spark.driver(), {"metadata": {"deletionTimestamp": "2026-01-01T00:00:30Z"}})
-    spark.later(60)
-    spark.later(60)  # 90 s after the deletion
+    api.change("pods", spark.driver(), {"metadata": {"deletionTimestamp": statuses.rfc3339(spark.now())}})
+    spark.later(50)
     await eventually(lambda: spark.kind.drivers.of(api.get("sparkapps", KEY)["metadata"]["uid"])[0].deleting_since_s)
     await spark.reconciled()
     assert (spark.status()["attempt"], spark.status().get("pastAttempts")) == (1, None)

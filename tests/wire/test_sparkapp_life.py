@@ -127,7 +127,7 @@ async def test_a_deleted_application_is_forgotten(api, spark, eventually):
     api.remove("sparkapps", KEY)
     await eventually(lambda: not api.objects("pods") and not kind.drivers.of(uid))
     await eventually(lambda: kind._scheduler.state.jobs.entry(uid) is None and not kind.reports._followed)
-    await eventually(lambda: not kind.executors._followed and not kind.executors._by_driver)
+    await eventually(lambda: not kind.executors._of_app and not kind.executors._drivers)
 
 
 async def test_executors_that_are_deleted_after_their_application_are_forgotten_with_the_driver(api, spark, eventually):
@@ -137,11 +137,11 @@ async def test_executors_that_are_deleted_after_their_application_are_forgotten_
     kind, uid = spark.kind, spark.uid()
     spark.nodes.step = lambda: None  # the garbage collector is slow
     api.remove("sparkapps", KEY)
-    await eventually(lambda: not kind.executors._followed)
+    await eventually(lambda: not kind.executors._of_app)
     for key in [*spark.executors(), spark.driver()]:
         api.remove("pods", key)
     await eventually(lambda: not kind.drivers.of(uid) and not kind.executors._due)
-    assert not kind.executors._by_driver
+    assert not kind.executors._drivers
 
 
 async def test_an_application_of_a_cluster_that_is_not_reconciled_yet_says_so(api, spark, eventually):

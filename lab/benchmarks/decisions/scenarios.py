@@ -223,6 +223,7 @@ class RecordingRunner(study.Runner):
         cases: Sequence[Case],
         *,
         cost: Callable[[Case], float] | None = None,
+        ended: Callable[[Case, Result], None] = lambda _case, _result: None,
     ) -> list[Result]:
         """Simulate each case in this process."""
 
@@ -231,7 +232,7 @@ class RecordingRunner(study.Runner):
             with self._recorder.runs(f"{what}-{type(case).__name__}-{digest}"):
                 return simulate(case)
 
-        return super().map(what, recorded, cases, cost=cost)
+        return super().map(what, recorded, cases, cost=cost, ended=ended)
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")

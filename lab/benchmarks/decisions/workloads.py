@@ -99,7 +99,7 @@ def _queues(random: Draw, machines: Sequence[Machine]) -> tuple[model.Queue, ...
         return ()
     cores = max(4 * _LARGEST_CORES + 1, sum(one.cores for one in machines) // 2)
     default = model.Queue.of(model.QueueName("default"), weight=random.pick([1.0, 2.0]))
-    limits = random.pick([{}, {"cpu": cores * 1000}, {"pods": 10}])
+    limits: dict[str, int] = random.pick([{}, {"cpu": round(cores * 1000)}, {"pods": 10}])
     second = model.Queue.of(model.QueueName("second"), weight=random.pick([1.0, 3.0]), limits=limits)
     return (default, second)
 

@@ -19,13 +19,16 @@ import argparse
 import asyncio
 import importlib
 import logging
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from benchmarks.mrclusters import virtual_time
 
-COMMANDS: Final = {
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+COMMANDS: Final[Mapping[str, Mapping[str, int | str]]] = {
     "stream": {"seeds": 3, "jobs": 50, "policies": "Static,GSP,GGP,GGDP"},
     "core-nodes": {"core": 4, "added": 4, "blocks": 2000},
     "zones": {"first": 12, "second": 6},

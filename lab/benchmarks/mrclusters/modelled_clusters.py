@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST
+from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.progress.limits import Rejected
 from boathouse_e2e.hadoop_master import Hadoop, Master
 from boathouse_e2e.hadoop_model import Hdfs, Yarn, stores
@@ -103,7 +104,7 @@ class Cluster:
 class Reporter(AgentClient):
     """Gives reports to the kind, as its route does."""
 
-    def __init__(self, kind: Callable[[], MRClusterKind], uid: str) -> None:
+    def __init__(self, kind: Callable[[], MRClusterKind], uid: ObjectUid) -> None:
         self._kind, self._uid = kind, uid
 
     @override
@@ -216,7 +217,7 @@ class ModelledClusters:
         cluster.folder.mkdir(parents=True, exist_ok=True)
         cluster.hadoop.start(_variable(pod, "BOATHOUSE_CLUSTER_ID"), now_s, may_format=True)
         spec = msgspec.json.decode(_variable(pod, AGENT_ENV), type=AgentSpec)
-        cluster.master = Master(cluster.hadoop, spec, cluster.folder, Reporter(self._kind, uid))
+        cluster.master = Master(cluster.hadoop, spec, cluster.folder, Reporter(self._kind, ObjectUid(uid)))
         cluster.first = len(list(filter(stores, cluster.workers)))
 
 

@@ -12,6 +12,8 @@ import selectors
 import time
 from typing import Any, Final
 
+from typing_extensions import override
+
 START_S: Final = 1767225600.0
 """2026-01-01T00:00:00Z: the date of the fake API server."""
 _KERNEL_S: Final = 0.001
@@ -34,6 +36,7 @@ def install() -> None:
 class _Selector(selectors.EpollSelector):
     """Waits in virtual time."""
 
+    @override
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if found := super().select(0):
             return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.mrclusters.modelled_clusters import Cluster, ModelledClusters
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrcluster import wiring
+from boathouse.services.mrcluster import kind as mrclusters
 from tests.builders import manifests
 from tests.builders.operators import leaders, schedulers
 from tests.wire import fake_api
@@ -98,7 +98,7 @@ async def running(nodes: Mapping[str, int], *, partition: str = "All") -> AsyncI
                 api.add(manifests.node(f"{zone}-{number:03}", cpu="8", memory="24Gi", labels=labels))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="boathouse-mrclusters-")))
         leader = await stack.enter_async_context(
-            leaders.leading(api, (wiring.MRCLUSTERS,), config, profile="fair", now=time.time)
+            leaders.leading(api, (mrclusters.ENTRY,), config, profile="fair", now=time.time)
         )
         kind = leader.controllers._reconcilers["MRCluster"]._kind  # noqa: SLF001 - nobody else hands it out
         models = ModelledClusters(api, lambda: kind, folder, BOOT_S)

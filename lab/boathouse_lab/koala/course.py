@@ -21,8 +21,6 @@ from boathouse_lab.koala.work import Attempt, Work
 from boathouse_policies import koala, model
 from boathouse_policies.koala import Kind
 from boathouse_sim import topology
-from boathouse_sim.base_world import Call
-from boathouse_sim.clock import Priority
 from boathouse_sim.live.course import Course, Report
 
 if TYPE_CHECKING:
@@ -105,8 +103,7 @@ class HadoopCourse(Course):
 
     @override
     def started(self, pod: Pod) -> None:
-        at_ms = self._world.clock.now_ms + self._spec.boot_ms
-        self._world.clock.at(at_ms, Priority.ARRIVAL, Call(self._is_up, pod))
+        self._world.clock.after(self._spec.boot_ms, self._is_up, pod)
 
     def _is_up(self, pod: Pod) -> None:
         if self._pods.get(pod.id) is not pod:
@@ -120,7 +117,7 @@ class HadoopCourse(Course):
     def _ready(self) -> None:
         self.ready_ms = self._world.clock.now_ms
         for job in self._spec.jobs:
-            self._world.clock.at(self.ready_ms + job.submit_ms, Priority.ARRIVAL, Call(self._come, job))
+            self._world.clock.after(job.submit_ms, self._come, job)
 
     def _measure(self) -> None:
         kinds = [one.kind for one in self._up.values()]
@@ -298,7 +295,7 @@ class HadoopCourse(Course):
         for worker in tuple(self._up.values()):
             self._leave_if_free(worker)
         if self._workload_over:
-            self._world.clock.at(self._world.clock.now_ms + self._spec.linger_ms, Priority.ARRIVAL, self._end)
+            self._world.clock.after(self._spec.linger_ms, self._end)
 
     @property
     def _workload_over(self) -> bool:

@@ -47,7 +47,7 @@ class AsWritten(Fuzzy):
         for place in range(len(rows)):
             last = slice(max(0, place - 1), place + 1)
             weights = np.sqrt([self._config.discount, 1.0])[-1 - min(place, 1) :]
-            self._learn(rows[last] * weights[:, None], labels[last] * weights, self._config.forgetting)
+            self.learn(rows[last] * weights[:, None], labels[last] * weights, self._config.forgetting)
 
 
 def compare(trials: Sequence[Trial]) -> Comparison:

@@ -82,7 +82,7 @@ def _come(world: World, place: int, at_s: float, size_s: float) -> None:
 def _turn(world: World, place: int, now_s: float) -> tuple[float, float, int]:
     job: VirtualJob | None = world.jobs.get(_id(place))
     assert job is not None
-    return (-1.0, job.finish_s, place) if job.finished else (world.size_left(job, now_s), 0.0, place)
+    return (-1.0, job.finish_s, place) if job.finished else (job.size_left(now_s), 0.0, place)
 
 
 def _id(place: int) -> model.JobId:

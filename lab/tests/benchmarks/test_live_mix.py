@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # its modules import each other by name
-
-import mix_workload
-import modelled_nodes
-import partial_operator
-
+from benchmarks import mix_workload, modelled_nodes, partial_operator
 from boathouse_lab.board import mix as mix_shapes
 from boathouse_sim.live.rates import Activity, Gate
 

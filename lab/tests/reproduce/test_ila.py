@@ -3,6 +3,7 @@
 import collections
 import itertools
 
+import numpy as np
 import pytest
 
 from boathouse_lab.reproduce import studies
@@ -24,9 +25,10 @@ from boathouse_lab.reproduce.ila import (
 from boathouse_lab.reproduce.ila.case import Case, Seen, simulate
 from boathouse_lab.reproduce.ila.study import Ila
 from boathouse_policies import ila
+from boathouse_policies.ila import profiling
 from boathouse_sim.live import Live
 from boathouse_sim.workload import Workload
-from tests.builders import reproductions, simulations
+from tests.builders import core_ila, reproductions, simulations
 
 # The setting
 
@@ -240,3 +242,15 @@ def test_both_forms_ask_for_each_figure_and_quick_is_smaller():
 def test_it_is_on_the_list():
     assert "ila" in studies.names()
     assert studies.chosen("ila")[0].title.startswith("Bu, Rao and Xu")
+
+
+def test_offline_training_takes_the_place_of_what_stood_for_it():
+    learner, some = ila.Learner(ila.Config()), core_ila.samples(count=500)
+    training.teach(learner, some)
+    assert core_ila.mean_error(learner.model, core_ila.samples(seed=3)) < 0.02
+    more = core_ila.samples(count=100, seed=4)
+    for row in np.concatenate([more.rows, more.slowdown[None]]).T.tolist():
+        learner.observe(row[: profiling.SYSTEM], profiling.Demand(*row[profiling.SYSTEM : profiling.ALL]), row[-1])
+    assert core_ila.mean_error(learner.model, core_ila.samples(seed=5)) < 0.03
+    training.teach(learner, some.of(np.arange(3)))  # too few
+    assert core_ila.mean_error(learner.model, core_ila.samples(seed=5)) < 0.03

@@ -34,8 +34,7 @@ class Session:
     _credential: Credential | None = None
 
     def __init__(self, config: ClusterConfig, *, sleep: Callable[[float], object] = time.sleep) -> None:
-        self._config = config
-        self._sleep = sleep
+        self._config, self._sleep = config, sleep
         self._idle: list[pycurl.CurlMulti] = []
 
     def request(
@@ -48,18 +47,12 @@ class Session:
         content_type: str = "application/json",
         timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> bytes:
-        """Send a request and return the body of its response. A request that a busy server refused is repeated.
-
-        The path is quoted, the query is not.
-        """
+        """Return the body of a response; the path is quoted, the query is not. A busy server gets the request again."""
         options: dict[int, Any] = {pycurl.TIMEOUT_MS: round(timeout_s * 1000), pycurl.ACCEPT_ENCODING: "gzip"}
         return b"".join(self._sent(method, path, query, options, body=body, content_type=content_type))
 
     def stream(self, path: str, *, query: Mapping[str, str] | None = None, idle_s: float = 0) -> Iterator[bytes]:
-        """Yield the body of a GET's response in parts, as they arrive, until the server ends it.
-
-        The connection is lost after `idle_s` without data; 0 is no limit.
-        """
+        """Yield the body of a GET as it arrives; after `idle_s` without data the connection is lost (0: no limit)."""
         options: dict[int, Any] = {pycurl.LOW_SPEED_LIMIT: 1, pycurl.LOW_SPEED_TIME: round(idle_s)}
         return self._sent("GET", path, query, options)
 
@@ -120,9 +113,8 @@ class Session:
         credential = self._credential
         if credential is None or not credential.is_current(server_time.SERVER_TIME.now_s()):
             credential = self._credential = config.plugin.run()
-        return dataclasses.replace(
-            config, token=credential.token, client_pem=credential.client_pem or config.client_pem
-        )
+        client_pem = credential.client_pem or config.client_pem
+        return dataclasses.replace(config, token=credential.token, client_pem=client_pem)
 
     def _transfer(self, curl: pycurl.Curl, what: str) -> Iterator[bytes]:
         """Yield the body of a response in parts as they arrive; close the connection if it is not read to its end."""

@@ -1,8 +1,7 @@
 """Set objects aside that cannot be processed, so that an error of one object affects only this object.
 
-An exception in the work on one object (of a LIST or WATCH, its translation into the scheduler's model, a cycle, a
-reconcile) is logged with its traceback, published as an event once, and counted; then the work continues with the next
-object. Cancellation passes through.
+An exception in the work on one object is logged with its traceback, published as an event once, and counted; then the
+work continues with the next object. Cancellation passes through.
 """
 
 import collections

@@ -1,27 +1,25 @@
-"""Kinds that the operator uses: their paths in the API, the models of their objects, and the envelopes of these.
-
-Envelopes are lists, watch events and error statuses.
-"""
+# ruff: noqa: D101 - the names are Kubernetes' own
+"""Kinds that the operator uses: their paths and the models of their objects, lists, watch events and errors."""
 
 import dataclasses
 from typing import Any, Generic, TypeVar, cast
 
-from msgspec import DecodeError, Raw, field
+from msgspec import DecodeError, field
 
 from boathouse.cluster import wire, written
 from boathouse.cluster.wire import View
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 MALFORMED = (DecodeError, UnicodeDecodeError, RecursionError)
 """Exceptions of decoding bytes that are not JSON or do not match the model."""
 
 
 class ListMeta(View, frozen=True, kw_only=True):
-    """`metav1.ListMeta`."""
-
     resource_version: str = ""
-    continue_: str = field(default="", name="continue")
+    continue_token: str = field(default="", name="continue")
+    """Token of the next page; empty on the last one."""
 
 
 class Page(View, Generic[T], frozen=True, kw_only=True):
@@ -29,16 +27,6 @@ class Page(View, Generic[T], frozen=True, kw_only=True):
 
     items: tuple[T, ...] = ()
     metadata: ListMeta = ListMeta()
-
-    @property
-    def resource_version(self) -> str:
-        """Version of the state that the LIST shows."""
-        return self.metadata.resource_version
-
-    @property
-    def continue_token(self) -> str:
-        """Token of the next page; empty on the last one."""
-        return self.metadata.continue_
 
 
 class WatchEvent(View, Generic[T], frozen=True, kw_only=True):
@@ -48,16 +36,7 @@ class WatchEvent(View, Generic[T], frozen=True, kw_only=True):
     object: T
 
 
-class RawWatchEvent(View, frozen=True, kw_only=True):
-    """A line of a WATCH whose object is decoded later: a bookmark or an ERROR."""
-
-    type: str
-    object: Raw
-
-
 class StatusDetails(View, frozen=True, kw_only=True):
-    """Details of a `Status`."""
-
     retry_after_seconds: int = 0
 
 
@@ -78,17 +57,9 @@ class Identified(View, frozen=True, kw_only=True):
     metadata: wire.Identity = wire.Identity()
 
 
-V = TypeVar("V")
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Resource(Generic[T]):
-    """A kind of the API.
-
-    Attributes:
-        group: The API group; empty for the core group.
-        view: The model of an object: a Struct of `wire`, `views` or `written`, or `wire.Manifest`.
-    """
+    """A kind of the API, with the model of its objects. The core group is empty."""
 
     group: str = ""
     version: str = "v1"
@@ -103,11 +74,7 @@ class Resource(Generic[T]):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """Return the URL path of an object, of its subresource, or without a name of the collection.
-
-        Raises:
-            ValueError: A cluster-scoped kind has a namespace, or an object of a namespaced kind has none.
-        """
+        """Return the URL path of an object, of its subresource, or without a name of the collection."""
         if namespace and not self.namespaced:
             raise ValueError(f"{self.kind} has no namespace, but {namespace!r} was given")
         if name and self.namespaced and not namespace:

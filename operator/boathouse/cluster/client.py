@@ -47,8 +47,6 @@ class ApiClient:
     async def __aexit__(self, *exc_info: object) -> None:
         await self._transport.close()
 
-    # Reading
-
     async def get(self, resource: Resource[T], name: str, namespace: str | None = None) -> T:
         """Return an object."""
         return decode(await self._transport.request("GET", resource.path(namespace, name)), resource.view)
@@ -78,13 +76,12 @@ class ApiClient:
         self, resource: Resource[T], namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> catalogue.Page[T]:
         """Return all objects, read page by page at one resourceVersion."""
-        items: tuple[T, ...] = ()
-        token = ""
-        while True:
+        page = await self.list_page(resource, namespace, labels=labels, fields=fields)
+        items = page.items
+        while token := page.metadata.continue_token:
             page = await self.list_page(resource, namespace, labels=labels, fields=fields, continue_token=token)
             items += page.items
-            if not (token := page.continue_token):
-                return catalogue.Page(items=items, metadata=page.metadata)
+        return catalogue.Page(items=items, metadata=page.metadata)
 
     @contextlib.asynccontextmanager
     async def watch(
@@ -115,25 +112,15 @@ class ApiClient:
         async with contextlib.aclosing(stream):
             yield stream
 
-    # Writing
-
     async def create(
         self, resource: Resource[T], manifest: object, namespace: str | None = None, *, dry_run: bool = False
     ) -> T:
-        """Create an object from a dictionary or a Struct.
-
-        Raises:
-            errors.AlreadyExists: The name is in use; GET the object to see by whom.
-        """
+        """Create an object from a dictionary or a Struct; raises `errors.AlreadyExists` if its name is in use."""
         query = _query(dryRun="All" if dry_run else "")
         return decode(await self._send("POST", resource.path(namespace), manifest, query=query), resource.view)
 
     async def replace(self, resource: Resource[T], name: str, manifest: object, namespace: str | None = None) -> T:
-        """Replace an object (PUT). With `metadata.resourceVersion`, only this version is replaced.
-
-        Raises:
-            errors.Conflict: The object has changed since.
-        """
+        """Replace an object (PUT), or only the version in its metadata: raises `errors.Conflict` if that is older."""
         return decode(await self._send("PUT", resource.path(namespace, name), manifest), resource.view)
 
     async def patch(
@@ -150,13 +137,10 @@ class ApiClient:
         resource_version: str = "",
         uid: str = "",
     ) -> T:
-        """Patch an object, or a subresource of it such as `status` or `resize`.
+        """Patch an object, or a subresource; raises `errors.Conflict` if it has another version or UID than given.
 
         With `APPLY` the patch has all fields that the operator owns, apiVersion and kind, and `force` takes over fields
         of other owners. Custom resources do not support the strategic merge. An empty `manager` is the client's.
-
-        Raises:
-            errors.Conflict: `resource_version` or `uid` was given and differs from the object's.
         """
         query = _query(fieldManager=manager, force="true" if style is PatchStyle.APPLY and force else "")
         precondition = _query(resourceVersion=resource_version, uid=uid)
@@ -170,27 +154,10 @@ class ApiClient:
             raise
 
     async def patch_status(
-        self,
-        resource: Resource[T],
-        name: str,
-        status: Mapping[str, Any],
-        namespace: str | None = None,
-        *,
-        style: PatchStyle = PatchStyle.MERGE,
-        resource_version: str = "",
-        uid: str = "",
+        self, resource: Resource[T], name: str, status: Mapping[str, Any], namespace: str | None = None, **options: Any
     ) -> T:
-        """Merge `status` into an object's status; see `patch`."""
-        return await self.patch(
-            resource,
-            name,
-            {"status": status},
-            namespace,
-            style=style,
-            subresource="status",
-            resource_version=resource_version,
-            uid=uid,
-        )
+        """Merge `status` into an object's status, with the options of `patch`."""
+        return await self.patch(resource, name, {"status": status}, namespace, subresource="status", **options)
 
     async def delete(
         self,
@@ -202,21 +169,15 @@ class ApiClient:
         grace_period_s: int | None = None,
         propagation: str | None = None,
     ) -> None:
-        """Delete an object. With `uid`, only the object with this UID is deleted.
-
-        Raises:
-            errors.Conflict: The object of this name has another UID.
-        """
-        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        if uid:
-            options["preconditions"] = {"uid": uid}
-        if grace_period_s is not None:
-            options["gracePeriodSeconds"] = grace_period_s
-        if propagation:
-            options["propagationPolicy"] = propagation
-        await self._send("DELETE", resource.path(namespace, name), options)
-
-    # Pods
+        """Delete an object; raises `errors.Conflict` if it has another UID than given."""
+        given = {
+            "preconditions": {"uid": uid} if uid else None,
+            "gracePeriodSeconds": grace_period_s,
+            "propagationPolicy": propagation,
+        }
+        options = {field: value for field, value in given.items() if value is not None}
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
+        await self._send("DELETE", resource.path(namespace, name), body)
 
     async def create_pod(self, namespace: str, manifest: Mapping[str, Any]) -> wire.PodView:
         """Create a pod. With `spec.nodeName` in the manifest, this write also binds it."""
@@ -231,11 +192,7 @@ class ApiClient:
         annotations: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        """Bind a pod to a node; the annotations and labels are merged into the pod's.
-
-        Raises:
-            errors.Conflict: The pod is bound, gated, being deleted, or has another UID: GET it.
-        """
+        """Bind a pod, and merge into it; raises `errors.Conflict` if it is bound, gated, deleted or has another UID."""
         merged = {"labels": dict(labels or {}), "annotations": dict(annotations or {})}
         binding = {
             "apiVersion": "v1",
@@ -256,21 +213,13 @@ class ApiClient:
     ) -> wire.PodView:
         """Change containers' `requests` and `limits` in place (PATCH pods/resize); `resources` has both by container.
 
-        Raises:
-            errors.Conflict: `uid` was given and differs from the pod's.
-            errors.Invalid: The QoS class would change, or a limit would be removed.
-            errors.Forbidden: A quota or a LimitRange rejects it.
+        It raises `errors.Invalid` if the QoS class would change or a limit would be removed, and `errors.Forbidden` if
+        a quota or a LimitRange rejects it.
         """
         containers = [{"name": container, "resources": wanted} for container, wanted in resources.items()]
+        patch, style = {"spec": {"containers": containers}}, PatchStyle.STRATEGIC
         return await self.patch(
-            catalogue.PODS,
-            name,
-            {"spec": {"containers": containers}},
-            namespace,
-            style=PatchStyle.STRATEGIC,
-            subresource="resize",
-            manager=manager,
-            uid=uid,
+            catalogue.PODS, name, patch, namespace, style=style, subresource="resize", manager=manager, uid=uid
         )
 
     async def end_pod(self, namespace: str, name: str, annotations: Mapping[str, str], *, uid: str) -> None:
@@ -287,15 +236,8 @@ class ApiClient:
             catalogue.PODS, name, patch, namespace, subresource="status", resource_version=resource_version, uid=uid
         )
 
-    # Tokens
-
     async def create_token(self, namespace: str, account: str, seconds: int) -> str:
-        """Return a token of a service account for the API server and the kubelets, valid for `seconds`.
-
-        Raises:
-            errors.Forbidden: This account may not create tokens of that one.
-            errors.DecodeError: The response has no token.
-        """
+        """Return a token of a service account for the API server and the kubelets, valid for `seconds`."""
         request = {
             "apiVersion": catalogue.TOKEN_REVIEWS.api_version,
             "kind": "TokenRequest",
@@ -329,22 +271,15 @@ class ApiClient:
         content_type: str = "application/json",
     ) -> bytes:
         query = {"fieldManager": _FIELD_MANAGER, **(query or {})} if method != "DELETE" else query
-        data = _ENCODER.encode(body)
+        data = msgspec.json.encode(body)
         return await self._transport.request(method, path, query=query, body=data, content_type=content_type)
-
-
-_ENCODER = msgspec.json.Encoder()
 
 
 _decoder = functools.cache(msgspec.json.Decoder)
 
 
 def decode(body: bytes | msgspec.Raw, shape: type[T], name: str = "") -> T:
-    """Return what the API server sent.
-
-    Raises:
-        errors.DecodeError: It does not have the shape, which the message names.
-    """
+    """Return what the API server sent; raises `errors.DecodeError` if it does not have the shape."""
     try:
         value: T = _decoder(cast("Hashable", shape)).decode(body)
     except catalogue.MALFORMED as error:

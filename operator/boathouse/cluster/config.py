@@ -23,31 +23,25 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterConfig:
-    """Address and credentials of an API server.
-
-    Attributes:
-        server: Base URL. `http://` is accepted, for a proxy or a fake on this machine.
-        ca_pem: PEM of the authorities that may sign the server's certificate; None for the system's.
-        token_file: A file with the token, which is read again after its rotation; takes precedence over `token`.
-        client_pem: PEM of a client certificate followed by its key.
-        tls_server_name: Name to verify in the server's certificate; None for the URL's host.
-        is_verified: Whether the server's certificate is verified.
-        proxy_url: A proxy between here and the server, as libcurl reads it.
-        headers: Headers of each request: whom the user acts as, and a password.
-        plugin: Returns the token or the client certificate; only for commands.
-        namespace: The operator's namespace.
-    """
+    """Address and credentials of an API server, and the operator's namespace. Secrets are not in its `repr`."""
 
     server: str
+    """Base URL. `http://` is accepted, for a proxy or a fake on this machine."""
     ca_pem: str | None = None
+    """The authorities that may sign the server's certificate; None for the system's."""
     token: str | None = dataclasses.field(default=None, repr=False)
     token_file: Path | None = None
+    """Takes precedence over `token`, and is read again after its rotation."""
     client_pem: str | None = dataclasses.field(default=None, repr=False)
+    """A client certificate followed by its key."""
     tls_server_name: str | None = None
+    """Name to verify in the server's certificate; None for the URL's host."""
     is_verified: bool = True
     proxy_url: str | None = dataclasses.field(default=None, repr=False)
     headers: tuple[str, ...] = dataclasses.field(default=(), repr=False)
+    """Of each request: whom the user acts as, and a password."""
     plugin: kubeconfigs.ExecPlugin | None = None
+    """Returns the token or the client certificate; only for commands."""
     namespace: str = "default"
 
     def ssl_context(self) -> ssl.SSLContext | None:
@@ -83,20 +77,14 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClusterConfig:
         ca_pem, namespace = (folder / "ca.crt").read_text(), (folder / "namespace").read_text().strip()
         (folder / "token").read_bytes()
     except (KeyError, OSError) as error:
-        raise ConfigError(
-            f"no service account in this pod ({error}): set automountServiceAccountToken: true"
-        ) from error
-    host = f"[{host}]" if ":" in host else host
-    return ClusterConfig(
-        server=f"https://{host}:{port}", ca_pem=ca_pem, token_file=folder / "token", namespace=namespace
-    )
+        why = f"no service account in this pod ({error}): set automountServiceAccountToken: true"
+        raise ConfigError(why) from error
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    return ClusterConfig(server=server, ca_pem=ca_pem, token_file=folder / "token", namespace=namespace)
 
 
 def from_kubeconfig(path: Path) -> ClusterConfig:
-    """Read a kubeconfig's current context for the operator: server, CA, and a token or a client certificate.
-
-    Exec plugins, auth providers, passwords and unverified TLS are refused.
-    """
+    """Return the current context of a kubeconfig; plugins, passwords and unverified TLS are refused."""
     selected = kubeconfigs.select([path])
     if selected.cluster.fields.get("insecure-skip-tls-verify"):
         raise ConfigError(
@@ -104,9 +92,8 @@ def from_kubeconfig(path: Path) -> ClusterConfig:
         )
     for field in ("exec", "auth-provider", "username"):
         if selected.user.fields.get(field):
-            raise ConfigError(
-                f"the kubeconfig {path} authenticates with {field!r}: use a token or a client certificate"
-            )
+            why = f"the kubeconfig {path} authenticates with {field!r}: use a token or a client certificate"
+            raise ConfigError(why)
     return _config(selected)
 
 
@@ -119,8 +106,7 @@ def of_user(kubeconfig: Path | None = None, context: str | None = None) -> Clust
         named = os.environ.get("KUBECONFIG")
         raise ConfigError(f"{named or kubeconfigs.DEFAULT} does not exist" + (" (KUBECONFIG)" if named else ""))
     selected = kubeconfigs.select(files, context)
-    user = selected.user.fields
-    cluster_config = _config(selected)
+    user, cluster_config = selected.user.fields, _config(selected)
     if user.get("token") or user.get("tokenFile"):  # client-go's order too
         return cluster_config
     if user.get("auth-provider"):

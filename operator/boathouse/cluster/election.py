@@ -23,15 +23,12 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 from msgspec import structs
 
 from boathouse.cluster import catalogue, errors, retries, written
 from boathouse.cluster.client import ApiClient
 from boathouse.resources.config import LeaseConfig
-
-T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -46,17 +43,11 @@ CONFIRM_DISTANCE_S = 1.0
 class LeaderElection:
     """A candidate for a lease. Start `run`, await `acquired`, and call `valid` before every write.
 
-    Args:
-        identity: Identity of this process, unique among running processes, such as the pod's name: a candidate takes
-            over a lease of its own identity at once.
-        on_lost: Called once, with the reason, when leadership is lost. Must end the process.
-        lease: Its name, and times: an unchanged lease expires after its duration; a leader may write until the renew
-            deadline after its last renewal; candidates and leaders try in intervals of the retry period.
-        monotonic: Clock of all decisions; must advance while the process is paused.
-
-    Attributes:
-        epoch: Epoch of this process's leadership, or None.
-        in_doubt: Whether a write was refused and the Lease could not be read since.
+    `identity` is unique among running processes, such as the pod's name: a candidate takes over a lease of its own
+    identity at once. `on_lost` is called once, with the reason, and must end the process. An unchanged lease expires
+    after its duration; a leader may write until the renew deadline after its last renewal; candidates and leaders try
+    in intervals of the retry period. The clock must advance while the process is paused. `epoch` is that of this
+    process's leadership; it is `in_doubt` if a write was refused and the Lease could not be read since.
     """
 
     def __init__(
@@ -71,26 +62,17 @@ class LeaderElection:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.epoch: int | None = None
-        self.in_doubt = False
-        self._client = client
-        self._namespace = namespace
-        self._identity = identity
-        self._on_lost = on_lost
-        self._name = lease.name
-        self._duration_s = lease.duration_seconds
-        self._renew_deadline_s = lease.renew_deadline_seconds
-        self._retry_s = lease.retry_period_seconds
+        self.in_doubt = self._lost = False
+        self._client, self._namespace, self._identity, self._on_lost = client, namespace, identity, on_lost
+        self._name, self._retry_s = lease.name, lease.retry_period_seconds
+        self._duration_s, self._renew_deadline_s = lease.duration_seconds, lease.renew_deadline_seconds
         self._written_s = math.ceil(lease.duration_seconds)  # the Lease has whole seconds
-        self._monotonic = monotonic
-        self._sleep = sleep
+        self._monotonic, self._sleep = monotonic, sleep
         self._lease: written.Lease | None = None
         self._observed: written.LeaseSpec | None = None
-        self._observed_at = -math.inf
-        self._renewed_at = -math.inf
+        self._observed_at = self._renewed_at = self._confirmed_at = -math.inf
         self._leading = asyncio.Event()
-        self._lost = False
         self._confirmation: asyncio.Task[str | None] | None = None
-        self._confirmed_at = -math.inf
         self._writing = asyncio.Lock()  # a release must not overlap with an acquisition or a renewal in flight
 
     def valid(self) -> bool:
@@ -162,8 +144,7 @@ class LeaderElection:
             return False
 
     async def _acquire(self) -> bool:
-        lease = await self._read()
-        if lease is not None and not self._may_take(lease.spec):
+        if (lease := await self._read()) is not None and not self._may_take(lease.spec):
             return False
         sent_at, now = self._monotonic(), written.micro_time()
         epoch = (lease.spec.lease_transitions if lease else 0) + 1
@@ -215,13 +196,12 @@ class LeaderElection:
         spec = structs.replace(self._lease.spec, renew_time=written.micro_time())
         try:
             self._lease = await self._put(self._lease, spec)
+            self._renewed_at = sent_at
         except (errors.Conflict, errors.NotFound):
             lease = await self._read()
             if lease is None or not self._is_ours(lease):
                 return _other_holder(lease)
             self._lease = lease  # still this process's lease: its metadata changed, or the last response was lost
-            return None
-        self._renewed_at = sent_at
         return None
 
     async def _confirm(self) -> str | None:
@@ -253,9 +233,8 @@ class LeaderElection:
             meta = written.WrittenMeta(name=self._name, namespace=self._namespace)
             lease = written.Lease(api_version=catalogue.LEASES.api_version, metadata=meta, spec=spec)
             return await self._client.create(catalogue.LEASES, lease, self._namespace)
-        return await self._client.replace(
-            catalogue.LEASES, self._name, structs.replace(old, spec=spec), self._namespace
-        )
+        lease = structs.replace(old, spec=spec)
+        return await self._client.replace(catalogue.LEASES, self._name, lease, self._namespace)
 
 
 def _other_holder(lease: written.Lease | None) -> str:

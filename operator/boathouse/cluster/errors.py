@@ -3,13 +3,10 @@
 
 
 class ClusterError(Exception):
-    """A request to the API server failed.
-
-    Attributes:
-        retry_after_s: Retry-After in seconds from the response, or None.
-    """
+    """A request to the API server failed."""
 
     retry_after_s: float | None = None
+    """Retry-After of the response."""
 
 
 class ConfigError(ClusterError):
@@ -29,24 +26,14 @@ class DecodeError(ClusterError):
 
 
 class ApiError(ClusterError):
-    """The API server responded with an error status.
-
-    Attributes:
-        status: The HTTP status.
-        reason: `Status.reason`, CamelCase; empty if the response is not a `Status`.
-        message: `Status.message`, or the first bytes of the body.
-        is_status: Whether the response is a `Status`. Otherwise a proxy sent it, or the server knows no such path.
-    """
+    """An error status with its `Status`; without one the message is the start of the body, a proxy's for example."""
 
     def __init__(
         self, status: int, reason: str, message: str, retry_after_s: float | None = None, *, is_status: bool = True
     ) -> None:
         super().__init__(f"{status} {reason}: {message}")
-        self.status = status
-        self.reason = reason
-        self.message = message
-        self.retry_after_s = retry_after_s
-        self.is_status = is_status
+        self.status, self.reason, self.message = status, reason, message
+        self.retry_after_s, self.is_status = retry_after_s, is_status
 
 
 class Unauthorized(ApiError):
@@ -85,8 +72,8 @@ class ServerError(ApiError):
     """5xx: the server failed; a write may have been done (`504`, or an error after the commit)."""
 
 
-_KINDS = (Unauthorized, Forbidden, NotFound, Conflict, Gone, Invalid, TooManyRequests)
-_BY_STATUS: dict[int, type[ApiError]] = dict(zip((401, 403, 404, 409, 410, 422, 429), _KINDS, strict=True))
+_BY_STATUS: dict[int, type[ApiError]] = {401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 410: Gone}
+_BY_STATUS |= {422: Invalid, 429: TooManyRequests}
 _FIRST_SERVER_ERROR = 500
 
 

@@ -16,8 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from boathouse import fair
-from boathouse.cluster import catalogue, errors, retries, wire
-from boathouse.cluster import written as written_objects
+from boathouse.cluster import catalogue, errors, retries, wire, written
 from boathouse.cluster.client import ApiClient
 
 log = logging.getLogger(__name__)
@@ -26,24 +25,23 @@ NOTE_BYTES = 1024
 """Maximum length of a note in the API."""
 
 _REMEMBERED = 8192
+WINDOW_S = 60.0
+"""Time in which a repeated note is only counted."""
+WRITERS = 2
 _BACKOFF = retries.Backoff(base_s=0.5, cap_s=5.0, attempts=4)
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _LastEvent:
-    """Last event that was written about an object with a reason."""
-
     name: str
     note: str
     at_s: float
     count: int = 1
 
 
-def reference(
-    resource: catalogue.Resource[Any], namespace: str, name: str, uid: str
-) -> written_objects.ObjectReference:
+def reference(resource: catalogue.Resource[Any], namespace: str, name: str, uid: str) -> written.ObjectReference:
     """Return the reference to an object."""
-    return written_objects.ObjectReference(
+    return written.ObjectReference(
         api_version=resource.api_version, kind=resource.kind, namespace=namespace, name=name, uid=uid
     )
 
@@ -51,16 +49,7 @@ def reference(
 class EventWriter:
     """Writes events in the background; start `run` in a task.
 
-    Args:
-        controller: `reportingController`, such as `boathouse.dev/scheduler`.
-        instance: `reportingInstance`: the pod's name.
-        window_s: Time in which a repeated note is only counted.
-        queue_size: Maximum of queued writes.
-        writers: Maximum of writes in flight.
-        rate_per_s: Events of a namespace per second, with a burst of 50 times that.
-
-    Attributes:
-        limited: Number of events that were dropped because their namespace exceeded its rate.
+    A namespace may have `rate_per_s` events a second, with a burst of 50 times that; `limited` counts those beyond.
     """
 
     def __init__(
@@ -69,27 +58,19 @@ class EventWriter:
         *,
         controller: str,
         instance: str,
-        window_s: float = 60.0,
         queue_size: int = 5000,
-        writers: int = 2,
         rate_per_s: float = 20.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limited = 0
-        self._client = client
-        self._controller = controller
-        self._instance = instance
-        self._window_s = window_s
-        self._writers = writers
+        self._client, self._controller, self._instance = client, controller, instance
         self._shares = fair.Buckets(rate_per_s=rate_per_s, burst=rate_per_s * fair.BURST_S, clock=monotonic)
         self._monotonic = monotonic
         self._queue: asyncio.Queue[Callable[[], Awaitable[object]]] = asyncio.Queue(queue_size)
         self._last_events: collections.OrderedDict[tuple[str, str], _LastEvent] = collections.OrderedDict()
         self._numbers = itertools.count(time.time_ns())
 
-    def publish(
-        self, about: written_objects.ObjectReference, *, type_: str, reason: str, action: str, note: str
-    ) -> None:
+    def publish(self, about: written.ObjectReference, *, type_: str, reason: str, action: str, note: str) -> None:
         """Queue an event, in its object's namespace (`default` for cluster-scoped objects); returns at once.
 
         The type is `Normal` or `Warning`, reason and action are in CamelCase, and the note is cut at 1,024 bytes.
@@ -99,7 +80,7 @@ class EventWriter:
         last = self._last_events.get(key)
         if last and last.note == note:
             last.count += 1
-            if moment_s - last.at_s < self._window_s:
+            if moment_s - last.at_s < WINDOW_S:
                 return
         if not self._shares.take(about.namespace):
             self.limited += 1
@@ -115,7 +96,7 @@ class EventWriter:
     async def run(self) -> None:
         """Write queued events until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._writers):
+            for _ in range(WRITERS):
                 group.create_task(retries.Loop("events", self._write_next).run())
 
     async def drain(self, timeout_s: float) -> None:
@@ -157,15 +138,13 @@ class EventWriter:
             last.name, last.count = event["metadata"]["name"], 1
             await self._create(event)
 
-    def _event(
-        self, about: written_objects.ObjectReference, type_: str, reason: str, action: str, note: str
-    ) -> wire.Manifest:
+    def _event(self, about: written.ObjectReference, type_: str, reason: str, action: str, note: str) -> wire.Manifest:
         name = f"{about.name[:236]}.{next(self._numbers):x}"  # named as in client-go; also unique after a restart
         return {
             "apiVersion": catalogue.EVENTS.api_version,
             "kind": catalogue.EVENTS.kind,
             "metadata": {"name": name, "namespace": about.namespace or "default"},
-            "eventTime": written_objects.micro_time(),
+            "eventTime": written.micro_time(),
             "reportingController": self._controller,
             "reportingInstance": self._instance,
             "action": action,
@@ -178,6 +157,4 @@ class EventWriter:
 
 def _cut(note: str) -> str:
     encoded = note.encode()
-    if len(encoded) <= NOTE_BYTES:
-        return note
-    return encoded[: NOTE_BYTES - 3].decode(errors="ignore") + "..."
+    return note if len(encoded) <= NOTE_BYTES else encoded[: NOTE_BYTES - 3].decode(errors="ignore") + "..."

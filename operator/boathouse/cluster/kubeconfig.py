@@ -1,10 +1,8 @@
 """Read kubeconfig files as kubectl does: contexts of several files, and credentials of exec plugins and of OIDC.
 
-Exec plugins are EKS's, GKE's, AKS's, and those that log in by OIDC. Their protocol is that of
-`client.authentication.k8s.io`:
+The plugins' protocol is `client.authentication.k8s.io`:
 https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins. The tokens of the
-auth provider `oidc` are renewed by kubectl itself, because it also has to store them. What cannot be used raises a
-`ConfigError`, which says what to do.
+auth provider `oidc` are renewed by kubectl itself, because it also has to store them.
 """
 
 import base64
@@ -109,13 +107,7 @@ _RENEWAL_S: Final = 60
 
 
 def oidc_token(selected: Selection, files: Sequence[Path], kubeconfig: Path | None) -> str:
-    """Return the ID token of a context's auth provider, renewed if it has expired.
-
-    Args:
-        selected: The context.
-        files: The files that it is from.
-        kubeconfig: The file that the user names; None if these are the default.
-    """
+    """Return the ID token of a context of some files, renewed if it has expired; the user may name one `kubeconfig`."""
     name = selected.user.fields["auth-provider"].get("name")
     if name != "oidc":
         raise ConfigError(
@@ -161,10 +153,7 @@ PLUGIN_GROUP: Final = "client.authentication.k8s.io"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """What a plugin returned: a bearer token, or the PEM of a client certificate followed by its key.
-
-    Secrets are not in its `repr`. `expires_at_s` is a Unix time; None if it does not expire while the process runs.
-    """
+    """A bearer token, or the PEM of a client certificate and its key; without `expires_at_s` it lasts."""
 
     token: str | None = dataclasses.field(default=None, repr=False)
     client_pem: str | None = dataclasses.field(default=None, repr=False)
@@ -177,15 +166,10 @@ class Credential:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExecPlugin:
-    """A program that prints a credential.
+    """A program that prints a credential, by its name on PATH or its path.
 
-    Attributes:
-        command: The program's name on PATH, or its path.
-        variables: Variables beside those of this process.
-        api_version: The version of the protocol.
-        install_hint: What the kubeconfig says to somebody who lacks the program.
-        interactive_mode: `Never`, `IfAvailable` or `Always`: whether it may, or must, talk to the user.
-        cluster: The cluster that is passed to it; None if the kubeconfig does not say so.
+    `interactive_mode` says whether it may, or must, talk to the user: `Never`, `IfAvailable` or `Always`. The cluster
+    is passed to it unless that is None.
     """
 
     command: str
@@ -215,9 +199,8 @@ class ExecPlugin:
             hint = f": {self.install_hint.strip()}" if self.install_hint else ": install it, or put it on PATH"
             raise ConfigError(f"the plugin {self.command} cannot be run ({error.strerror}){hint}") from error
         if done.returncode:
-            raise ConfigError(
-                f"the plugin {self.command} failed with exit code {done.returncode}: log in as its messages say"
-            )
+            why = f"the plugin {self.command} failed with exit code {done.returncode}: log in as its messages say"
+            raise ConfigError(why)
         return self._credential(done.stdout)
 
     def _credential(self, printed: bytes) -> Credential:
@@ -245,11 +228,7 @@ class ExecPlugin:
 
 
 def exec_plugin(user: Mapping[str, Any], cluster: Mapping[str, Any] | None, folder: Path) -> ExecPlugin:
-    """Return the plugin of the field `exec` of a kubeconfig's user.
-
-    It gets `cluster` if it asks for the cluster. The kubeconfig's `folder` is the base of a relative path; a bare name
-    is looked up on PATH.
-    """
+    """Return the plugin of the field `exec` of a user; `folder` is the base of a relative path, not of a name."""
     version, command = str(user.get("apiVersion") or ""), str(user.get("command") or "")
     if not version.startswith(f"{PLUGIN_GROUP}/") or not command:
         raise ConfigError(

@@ -34,10 +34,7 @@ class Backoff:
     attempts: int = 6
 
     def delay_s(self, failures: int, jitter: Jitter, *, at_least_s: float | None = None) -> float:
-        """Return the delay after a number of consecutive failures, from 1.
-
-        After a Retry-After of the server, `at_least_s`, it is that and up to a tenth more.
-        """
+        """Return the delay after a number of failures in a row, from 1; at least `at_least_s`, a Retry-After."""
         wanted_s = min(self.cap_s, self.base_s * self.factor ** min(failures - 1, 30)) * jitter.uniform(0.5, 1.0)
         return max(wanted_s, (at_least_s or 0.0) * jitter.uniform(1.0, 1.1))
 
@@ -45,8 +42,8 @@ class Backoff:
 def is_worth_retrying(error: errors.ClusterError, *, idempotent: bool) -> bool:
     """Return whether a retry of the request may succeed and is safe.
 
-    Unless it is `idempotent`, it may not be done twice, and is retried only if it was certainly not done: after 429,
-    401, and a refused connection.
+    Unless it is `idempotent`, it is retried only if it was certainly not done: after 429, 401, and a refused
+    connection.
     """
     match error:
         case errors.TooManyRequests() | errors.Unauthorized():  # the retry reads the token's file again
@@ -70,9 +67,6 @@ async def retrying(
     """Call until success, a permanent error, or `backoff.attempts` failures. Respects Retry-After.
 
     With `conflicts` it also retries after 409, which needs a call that reads the object each time.
-
-    Raises:
-        errors.ClusterError: The last error.
     """
     failures = 0
     while True:
@@ -90,10 +84,7 @@ _UNTIL_DONE = Backoff(base_s=0.5)
 
 
 async def until_done(call: Callable[[], Awaitable[T]], *, what: str) -> T:
-    """Call until success, whatever the error: for requests without which a process cannot continue.
-
-    The log says that it cannot `what`, a verb phrase such as "identify the cluster".
-    """
+    """Call until success, whatever the error; the log says that the process cannot `what`, a verb phrase."""
     failures = 0
     while True:
         try:
@@ -115,13 +106,9 @@ _LOOP_BACKOFF = Backoff(base_s=0.1, cap_s=30.0)
 
 
 class Loop:
-    """Repeats work that concerns no single object.
+    """Repeats work that concerns no single object, under a name in logs and metrics.
 
-    Args:
-        name: The loop's name in logs and metrics.
-        round_: Runs one round; a plain function or a coroutine function.
-        every_s: Delay before each round.
-        first_s: Delay before the first round, if it is another.
+    `every_s` is the delay before each round, and `first_s` that before the first, if it is another.
     """
 
     def __init__(
@@ -132,19 +119,13 @@ class Loop:
         every_s: float = 0.0,
         first_s: float | None = None,
     ) -> None:
-        self._name = name
-        self._round = round_
-        self._every_s = every_s
+        self._name, self._round, self._every_s = name, round_, every_s
         self._first_s = every_s if first_s is None else first_s
         self._failed_s: collections.deque[float] = collections.deque(maxlen=MOST_FAILURES)
         FAILURES[name] += 0
 
     async def run(self) -> None:
-        """Run rounds until cancelled.
-
-        Raises:
-            Exception: The error of the last round, after too many failures.
-        """
+        """Run rounds until cancelled; raises the error of the last one after too many failures."""
         wait_s, failures = self._first_s, 0
         while True:
             if wait_s:
@@ -160,11 +141,7 @@ class Loop:
                 wait_s, failures = self._every_s, 0
 
     def _failed(self, error: Exception) -> None:
-        """Count and log a failure.
-
-        Raises:
-            Exception: The failure, if there were too many.
-        """
+        """Count and log a failure; raise it if there were too many."""
         FAILURES[self._name] += 1
         if isinstance(error, errors.ClusterError):
             log.warning("a round of the loop %r failed and will be retried: %s", self._name, error)

@@ -1,7 +1,6 @@
-"""The API server's clock, as its responses tell it.
+"""The API server's clock, as its responses tell it: times that others wrote are compared with this clock.
 
-Times that the API server or other processes wrote are compared with this clock, because this machine's wall clock may
-be wrong, and may step.
+This machine's wall clock may be wrong, and may step.
 """
 
 import datetime as dt
@@ -24,17 +23,12 @@ class ServerTime:
     only as far as the bounds require. Bounds that contradict the earlier ones by up to `TOLERANCE_S` are those of
     another API server, and are ignored. Others replace the earlier ones: a clock was corrected, and the estimate
     follows it, also back. Else it never goes back. Before the first response the wall clock at the start is used.
-
-    Args:
-        monotonic: Returns monotonic seconds.
-        wall: Returns seconds since the epoch by this machine's clock; read once.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
         self.monotonic = monotonic
         self._offset_s = wall() - monotonic()
-        self._least_s, self._most_s = -math.inf, math.inf
-        self._latest_s = -math.inf
+        self._least_s, self._most_s, self._latest_s = -math.inf, math.inf, -math.inf
 
     def now_s(self) -> float:
         """Return seconds since the epoch."""
@@ -51,13 +45,7 @@ class ServerTime:
         return lambda: self.monotonic() + offset_s
 
     def observe(self, date: str, *, sent_s: float, received_s: float) -> None:
-        """Take the `Date` of a response; a malformed one is ignored.
-
-        Args:
-            date: The header's value.
-            sent_s: Monotonic time before the request was sent.
-            received_s: Monotonic time when the header was received.
-        """
+        """Take the `Date` of a response to a request, with the monotonic times of both; a malformed one is ignored."""
         try:
             date_s = email.utils.parsedate_to_datetime(date).timestamp()
         except (ValueError, OverflowError):

@@ -45,17 +45,13 @@ class Modified(Struct, Generic[T], frozen=True, kw_only=True, gc=False):
 
 
 class Deleted(Struct, Generic[T], frozen=True, kw_only=True, gc=False):
-    """An object that was deleted, has left the selector, or was replaced by another of the same name.
-
-    Attributes:
-        key: `namespace/name`.
-        old: Its last stored version.
-        final: The version in the DELETED event (the last one in the selector); None if the event was missed.
-    """
+    """An object that was deleted, has left the selector, or was replaced by another of the same name."""
 
     key: str
     old: T
+    """Its last stored version."""
     final: T | None = None
+    """The version in the DELETED event (the last one in the selector); None if the event was missed."""
 
 
 Change: TypeAlias = Added[T] | Modified[T] | Deleted[T]
@@ -102,10 +98,7 @@ class Store(Generic[T]):
             self._gone = {key: gone for key, gone in self._gone.items() if gone > self._floor}
 
     def differences(self, listed: Mapping[str, tuple[str, int]], revision: int) -> set[Difference]:
-        """Compare with a LIST of this revision, given as key to (UID, revision).
-
-        Objects that changed in the store after `revision` are ignored, because the store is newer than the list.
-        """
+        """Compare with a LIST of this revision, key to (UID, revision); what changed in the store since is ignored."""
         stored = {k: (o.metadata.uid, int(o.metadata.resource_version)) for k, o in self.objects.items()}
         missing = {k for k in listed if k not in stored and self._gone.get(k, 0) <= revision}
         others = {k for k, own in stored.items() if own != listed.get(k) and own[1] <= revision}
@@ -140,8 +133,7 @@ class Listing(Generic[T]):
     """
 
     def __init__(self, store: Store[T], revision: int) -> None:
-        self._store = store
-        self._revision = revision
+        self._store, self._revision = store, revision
         self._went_back = revision < store.revision
         self._listed_keys: set[str] = set()
 

@@ -163,12 +163,7 @@ class Transport:
     async def request(
         self, method: str, path: str, *, query: Query | None = None, body: bytes | None = None, content_type: str = ""
     ) -> bytes:
-        """Send one request and return the body of its response.
-
-        Raises:
-            errors.ApiError: The server responded with an error status.
-            errors.ConnectionLost: No complete response arrived in time.
-        """
+        """Send one request and return the body of its response; raises `errors.ApiError` or `errors.ConnectionLost`."""
         running, received = self._open(), io.BytesIO()
         curl = self._idle.pop() if self._idle else curl_options.handle(self._options.items())
         self._address(curl, path, query, content_type or ("application/json" if body is not None else ""))
@@ -186,12 +181,7 @@ class Transport:
         return answer
 
     async def stream(self, path: str, *, query: Query, idle_s: float) -> AsyncGenerator[Lines, None]:
-        """Yield the lines of a GET's response as they arrive, without newlines, until the server ends it.
-
-        Raises:
-            errors.ApiError: The server responded with an error status.
-            errors.ConnectionLost: The stream broke, also within a line, or had no data for `idle_s`.
-        """
+        """Yield the lines of a GET's response as they arrive; after `idle_s` without data the connection is lost."""
         running, received = self._open(), _Received(idle_s)
         curl = curl_options.handle((*self._options.items(), (pycurl.TIMEOUT_MS, 0)))
         self._address(curl, path, query)
@@ -279,11 +269,7 @@ class _Received:
             self._more.set_result(None)
 
     async def wait(self) -> None:
-        """Wait for data, or for the end of the stream.
-
-        Raises:
-            TimeoutError: There was no data in time.
-        """
+        """Wait for data, or for the end of the stream; raises `TimeoutError` if there was no data in time."""
         await self._more
         self._more = self._loop.create_future()
 

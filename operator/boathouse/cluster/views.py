@@ -1,3 +1,4 @@
+# ruff: noqa: D101 - the names are Kubernetes' own
 """Models of storage, quotas and device classes, and their paths: as in `wire`, only fields that the operator uses."""
 
 from msgspec import field
@@ -32,10 +33,7 @@ class Phase(wire.View, frozen=True, kw_only=True):
     phase: str = ""
 
 
-class ClaimView(wire.View, frozen=True, kw_only=True):
-    """A PersistentVolumeClaim."""
-
-    metadata: wire.ObjectMeta = wire.ObjectMeta()
+class ClaimView(wire.ObjectView, frozen=True, kw_only=True):
     spec: ClaimSpec = ClaimSpec()
     status: Phase = Phase()
 
@@ -51,14 +49,10 @@ class ClaimView(wire.View, frozen=True, kw_only=True):
 
 
 class VolumeNodeAffinity(wire.View, frozen=True, kw_only=True):
-    """Nodes that can attach a volume."""
-
     required: wire.NodeSelector | None = None
 
 
 class CsiSource(wire.View, frozen=True, kw_only=True):
-    """A volume of a CSI driver."""
-
     driver: str = ""
     volume_handle: str = ""
 
@@ -76,31 +70,21 @@ class VolumeSpec(wire.DiskSource, frozen=True, kw_only=True):
     csi: CsiSource | None = None
 
 
-class VolumeView(wire.View, frozen=True, kw_only=True):
-    """A PersistentVolume."""
-
-    metadata: wire.ObjectMeta = wire.ObjectMeta()
+class VolumeView(wire.ObjectView, frozen=True, kw_only=True):
     spec: VolumeSpec = VolumeSpec()
     status: Phase = Phase()
 
 
 class TopologyRequirement(wire.View, frozen=True, kw_only=True):
-    """A node label and its allowed values."""
-
     key: str = ""
     values: tuple[str, ...] = ()
 
 
 class TopologyTerm(wire.View, frozen=True, kw_only=True):
-    """Requirements that a node must all meet."""
-
     match_label_expressions: tuple[TopologyRequirement, ...] = ()
 
 
-class ClassView(wire.View, frozen=True, kw_only=True):
-    """A StorageClass."""
-
-    metadata: wire.ObjectMeta = wire.ObjectMeta()
+class ClassView(wire.ObjectView, frozen=True, kw_only=True):
     provisioner: str = ""
     volume_binding_mode: str = "Immediate"
     allowed_topologies: tuple[TopologyTerm, ...] = ()
@@ -118,8 +102,6 @@ class VolumeCount(wire.View, frozen=True, kw_only=True):
 
 
 class NodeDriver(wire.View, frozen=True, kw_only=True):
-    """A CSI driver on a node."""
-
     name: str = ""
     allocatable: VolumeCount | None = None
 
@@ -130,30 +112,21 @@ class CsiNodeSpec(wire.View, frozen=True, kw_only=True):
     drivers: tuple[NodeDriver, ...] | None = None
 
 
-class CsiNodeView(wire.View, frozen=True, kw_only=True):
-    """A CSINode, which has its node's name."""
-
-    metadata: wire.ObjectMeta = wire.ObjectMeta()
+class CsiNodeView(wire.ObjectView, frozen=True, kw_only=True):
     spec: CsiNodeSpec = CsiNodeSpec()
 
 
 class CsiDriverSpec(wire.View, frozen=True, kw_only=True):
-    """`spec` of a CSIDriver."""
-
     storage_capacity: bool = False
 
 
-class CsiDriverView(wire.View, frozen=True, kw_only=True):
-    """A CSIDriver, which has its provisioner's name."""
-
-    metadata: wire.ObjectMeta = wire.ObjectMeta()
+class CsiDriverView(wire.ObjectView, frozen=True, kw_only=True):
     spec: CsiDriverSpec = CsiDriverSpec()
 
 
-class CapacityView(wire.View, frozen=True, kw_only=True):
+class CapacityView(wire.ObjectView, frozen=True, kw_only=True):
     """A CSIStorageCapacity: capacity that a driver can still provision for a class, and its nodes."""
 
-    metadata: wire.ObjectMeta = wire.ObjectMeta()
     storage_class_name: str = ""
     capacity: str = ""
     maximum_volume_size: str = ""
@@ -161,23 +134,16 @@ class CapacityView(wire.View, frozen=True, kw_only=True):
 
 
 class AttachmentSource(wire.View, frozen=True, kw_only=True):
-    """Volume of an attachment."""
-
     persistent_volume_name: str = ""
 
 
 class AttachmentSpec(wire.View, frozen=True, kw_only=True):
-    """`spec` of a VolumeAttachment."""
-
     attacher: str = ""
     node_name: str = ""
     source: AttachmentSource = AttachmentSource()
 
 
-class AttachmentView(wire.View, frozen=True, kw_only=True):
-    """A VolumeAttachment."""
-
-    metadata: wire.ObjectMeta = wire.ObjectMeta()
+class AttachmentView(wire.ObjectView, frozen=True, kw_only=True):
     spec: AttachmentSpec = AttachmentSpec()
 
 
@@ -194,22 +160,16 @@ ATTACHMENTS = Resource(
 
 
 class ScopeRequirement(wire.View, frozen=True, kw_only=True):
-    """``v1.ScopedResourceSelectorRequirement``."""
-
     scope_name: str = ""
     operator: str = ""
     values: tuple[str, ...] = ()
 
 
 class ScopeSelector(wire.View, frozen=True, kw_only=True):
-    """``v1.ScopeSelector``."""
-
     match_expressions: tuple[ScopeRequirement, ...] = ()
 
 
 class QuotaSpec(wire.View, frozen=True, kw_only=True):
-    """``spec`` of a quota."""
-
     hard: dict[str, str] = field(default_factory=dict)
     scopes: tuple[str, ...] = ()
     scope_selector: ScopeSelector | None = None
@@ -222,10 +182,7 @@ class QuotaStatus(wire.View, frozen=True, kw_only=True):
     used: dict[str, str] = field(default_factory=dict)
 
 
-class QuotaView(wire.View, frozen=True, kw_only=True):
-    """A ResourceQuota."""
-
-    metadata: wire.ObjectMeta = wire.ObjectMeta()
+class QuotaView(wire.ObjectView, frozen=True, kw_only=True):
     spec: QuotaSpec = QuotaSpec()
     status: QuotaStatus = QuotaStatus()
 
@@ -234,15 +191,10 @@ QUOTAS = Resource(plural="resourcequotas", kind="ResourceQuota", view=QuotaView)
 
 
 class DeviceClassSpec(wire.View, frozen=True, kw_only=True):
-    """`spec` of a DeviceClass."""
-
     extended_resource_name: str = ""
 
 
-class DeviceClassView(wire.View, frozen=True, kw_only=True):
-    """A DeviceClass."""
-
-    metadata: wire.ObjectMeta = wire.ObjectMeta()
+class DeviceClassView(wire.ObjectView, frozen=True, kw_only=True):
     spec: DeviceClassSpec = DeviceClassSpec()
 
 

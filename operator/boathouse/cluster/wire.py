@@ -1,3 +1,4 @@
+# ruff: noqa: D101 - the names are Kubernetes' own
 """Models of Kubernetes' objects as msgspec Structs, with only the fields that the operator uses.
 
 Field names are Kubernetes' in snake case. Quantities are strings as the server sends them (`"500m"`, `"64Mi"`). The
@@ -24,12 +25,7 @@ class Present(View, frozen=True, kw_only=True):
     """A field of which only the presence is decoded."""
 
 
-# ---- metadata ----
-
-
 class OwnerReference(View, frozen=True, kw_only=True):
-    """`metav1.OwnerReference`."""
-
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -52,8 +48,6 @@ class Identity(View, frozen=True, kw_only=True):
 
 
 class ObjectMeta(Identity, frozen=True, kw_only=True):
-    """`metav1.ObjectMeta`."""
-
     generation: int = 0
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
@@ -77,22 +71,14 @@ class ObjectView(View, frozen=True, kw_only=True):
 
 
 class Condition(View, frozen=True, kw_only=True):
-    """A condition of a pod, a node, or `metav1.Condition`."""
-
     type: str
     status: str
     reason: str = ""
     message: str = ""
     last_transition_time: datetime | None = None
-    observed_generation: int = 0
-
-
-# ---- pods ----
 
 
 class ResourceRequirements(View, frozen=True, kw_only=True):
-    """`requests` and `limits` of a container or of a whole pod."""
-
     requests: Quantities = field(default_factory=dict)
     limits: Quantities = field(default_factory=dict)
 
@@ -106,17 +92,14 @@ class ContainerPort(View, frozen=True, kw_only=True):
 
 
 class RestartRule(View, frozen=True, kw_only=True):
-    """What happens when a container ends in some way."""
-
     action: str = ""
 
 
 class Container(View, frozen=True, kw_only=True):
-    """A container; an init container whose `restart_policy` is `Always` is a sidecar."""
-
     name: str
     resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str = ""
+    """Of an init container: with `Always` it is a sidecar."""
     restart_policy_rules: tuple[RestartRule, ...] = ()
     ports: tuple[ContainerPort, ...] = ()
 
@@ -154,15 +137,11 @@ class PreferredNodeTerm(View, frozen=True, kw_only=True):
 
 
 class NodeAffinity(View, frozen=True, kw_only=True):
-    """Required and preferred terms over a node's labels and fields."""
-
     required: NodeSelector | None = field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: tuple[PreferredNodeTerm, ...] = field(default=(), name="preferredDuringSchedulingIgnoredDuringExecution")
 
 
 class LabelSelector(View, frozen=True, kw_only=True):
-    """`metav1.LabelSelector`."""
-
     match_labels: dict[str, str] = field(default_factory=dict)
     match_expressions: tuple[Requirement, ...] = ()
 
@@ -170,13 +149,8 @@ class LabelSelector(View, frozen=True, kw_only=True):
 class PodAffinityTerm(View, frozen=True, kw_only=True):
     """Other pods, and the label of nodes by which they are near. The API server adds `matchLabelKeys` to the selector.
 
-    Attributes:
-        topology_key: Nodes with equal values of this label are one domain.
-        label_selector: Selects the pods; None selects none, an empty one all.
-        namespaces: Namespaces of the pods.
-        namespace_selector: Further namespaces; None selects none, an empty one all. With neither it is the pod's own.
-        match_label_keys: Labels of which the selected pods have the pod's own values.
-        mismatch_label_keys: Labels of which they have other values.
+    A selector that is None selects nothing, an empty one everything. Without namespaces and a selector of them, the
+    pod's own is meant.
     """
 
     topology_key: str = ""
@@ -195,8 +169,6 @@ class PodAffinity(View, frozen=True, kw_only=True):
 
 
 class Affinity(View, frozen=True, kw_only=True):
-    """`spec.affinity`."""
-
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
@@ -225,8 +197,6 @@ class TopologySpreadConstraint(View, frozen=True, kw_only=True):
 
 
 class ClaimSource(View, frozen=True, kw_only=True):
-    """A volume that is a PersistentVolumeClaim."""
-
     claim_name: str
 
 
@@ -263,12 +233,10 @@ class Volume(DiskSource, frozen=True, kw_only=True):
 
 
 class PodSpec(View, frozen=True, kw_only=True):
-    """`spec` of a pod.
+    """`spec` of a pod. If it has more constraints than `MOST_CONSTRAINTS`, `too_many_constraints` is their number.
 
-    Attributes:
-        too_many_constraints: Number of its constraints if they exceed `MOST_CONSTRAINTS`, else 0. Its node selector,
-            affinity, tolerations and topology spread constraints are then dropped, because they may have a megabyte,
-            but for the first terms of required anti-affinity, which other pods must respect.
+    Its node selector, affinity, tolerations and topology spread constraints are then dropped, because they may have a
+    megabyte, but for the first terms of required anti-affinity, which other pods must respect.
     """
 
     node_name: str = ""
@@ -297,15 +265,11 @@ class PodSpec(View, frozen=True, kw_only=True):
         """Drop the constraints if they exceed the limit."""
         count = _count_constraints(self)
         if count > MOST_CONSTRAINTS:
-            affinity = None if self.affinity is None else _anti_affinity(self.affinity)
-            left: dict[str, object] = {
-                "node_selector": {},
-                "affinity": affinity,
-                "tolerations": (),
-                "topology_spread_constraints": (),
-            }
-            for name, value in (*left.items(), ("too_many_constraints", count)):
-                structs.force_setattr(self, name, value)
+            structs.force_setattr(self, "too_many_constraints", count)
+            structs.force_setattr(self, "affinity", None if self.affinity is None else _anti_affinity(self.affinity))
+            structs.force_setattr(self, "node_selector", {})
+            for name in ("tolerations", "topology_spread_constraints"):
+                structs.force_setattr(self, name, ())
 
 
 def _count_constraints(spec: PodSpec) -> int:
@@ -355,15 +319,11 @@ def _anti_affinity(affinity: Affinity) -> Affinity | None:
 
 
 class StateWaiting(View, frozen=True, kw_only=True):
-    """Why a container has not started, such as `ImagePullBackOff` or `CreateContainerConfigError`."""
-
     reason: str = ""
     message: str = ""
 
 
 class StateRunning(View, frozen=True, kw_only=True):
-    """Start time of a running container."""
-
     started_at: datetime | None = None
 
 
@@ -386,10 +346,7 @@ class ContainerState(View, frozen=True, kw_only=True):
 
 
 class ContainerStatus(View, frozen=True, kw_only=True):
-    """Status of a container: `resources` are actuated, `allocated_resources` are reserved by the kubelet.
-
-    `last_state` is that of the container before its last restart.
-    """
+    """`resources` are actuated, `allocated_resources` reserved; `last_state` is that before the last restart."""
 
     name: str
     state: ContainerState = ContainerState()
@@ -416,10 +373,9 @@ class PodStatus(View, frozen=True, kw_only=True):
     allocated_resources: Quantities = field(default_factory=dict)
 
 
-class Pod(View, frozen=True, kw_only=True):
+class Pod(ObjectView, frozen=True, kw_only=True):
     """Metadata and status of a pod."""
 
-    metadata: ObjectMeta = ObjectMeta()
     status: PodStatus = PodStatus()
 
     @property
@@ -433,8 +389,6 @@ class Pod(View, frozen=True, kw_only=True):
 
 
 class PodView(Pod, frozen=True, kw_only=True):
-    """A pod."""
-
     spec: PodSpec = PodSpec()
 
     @property
@@ -448,9 +402,6 @@ class UnreadablePod(PodView, frozen=True, kw_only=True):
     """A pod that cannot be decoded, with its identity, node and scheduler."""
 
 
-# ---- nodes ----
-
-
 class Taint(View, frozen=True, kw_only=True):
     """`effect` is `NoSchedule`, `PreferNoSchedule` or `NoExecute`."""
 
@@ -460,8 +411,6 @@ class Taint(View, frozen=True, kw_only=True):
 
 
 class NodeSpec(View, frozen=True, kw_only=True):
-    """`spec` of a node."""
-
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
@@ -480,14 +429,10 @@ class DaemonEndpoint(View, frozen=True, kw_only=True):
 
 
 class DaemonEndpoints(View, frozen=True, kw_only=True):
-    """Ports of a node's daemons."""
-
     kubelet_endpoint: DaemonEndpoint = DaemonEndpoint()
 
 
 class NodeStatus(View, frozen=True, kw_only=True):
-    """`status` of a node."""
-
     capacity: Quantities = field(default_factory=dict)
     declared_features: tuple[str, ...] = ()
     allocatable: Quantities = field(default_factory=dict)
@@ -496,10 +441,7 @@ class NodeStatus(View, frozen=True, kw_only=True):
     daemon_endpoints: DaemonEndpoints = DaemonEndpoints()
 
 
-class NodeView(View, frozen=True, kw_only=True):
-    """A node."""
-
-    metadata: ObjectMeta = ObjectMeta()
+class NodeView(ObjectView, frozen=True, kw_only=True):
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 

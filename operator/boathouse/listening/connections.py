@@ -37,19 +37,11 @@ class Rate:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of a port.
+    """Limits of a port: of `most` open connections, of those without a valid token, and of those of an address.
 
-    Attributes:
-        most: Open connections.
-        unverified: Open connections without a valid token.
-        of_address: Open connections of an address.
-        unverified_of_address: Open connections of an address without a valid token.
-        rate: Connections that begin. Beyond it, they wait in the socket's queue if `queues`.
-        address_rate: Connections of an address that begin.
-        few: Connections of an address that begin, to which an address has a right also if `rate` is scarce.
-        queues: Whether connections beyond the rate wait; otherwise they are closed, so that the others do not wait.
-        head_s: Timeout of a connection from its start to the end of its request's head.
-        life_s: Maximum age of a connection.
+    Connections beyond the `rate` wait in the socket's queue if the port `queues`; otherwise they are closed, so that
+    the others do not wait. An address has a right to `few` also if the rate is scarce. The head of a request has to
+    arrive within `head_s`, and a connection lives for `life_s`.
     """
 
     most: int
@@ -102,10 +94,7 @@ class Connections:
         return None
 
     def surplus(self, address: str) -> Hashable | None:
-        """Remove and return the connection to close after one of this address was added, if there are too many.
-
-        Connections of an address that exceeds its own limits are closed first.
-        """
+        """Remove and return the connection to close after one was added: first of an address beyond its own limits."""
         limits = self._limits
         own = self._unverified_of.get(address, {})
         if own and (len(own) > limits.unverified_of_address or self._of_address[address] > limits.of_address):
@@ -152,8 +141,7 @@ class Places:
     """Counts requests in progress, up to a maximum in total and per key."""
 
     def __init__(self, *, in_all: int, per_key: int) -> None:
-        self._in_all = in_all
-        self._per_key = per_key
+        self._in_all, self._per_key = in_all, per_key
         self._held: collections.Counter[Hashable] = collections.Counter()
 
     @property

@@ -25,13 +25,10 @@ _LENGTH: Final = re.compile(rb"[0-9]{1,18}")
 
 
 def body_bytes(head: bytes) -> int | HTTPStatus:
-    """Return the size of a request's body in bytes, or the status with which to refuse the request.
+    """Return the size of the body of a request with this head, or the status with which to refuse the request.
 
     Bodies have a length: no client of the operator sends chunks, and with them the end of a request would be known only
     after parsing its body. An HTTP parser may reject more than this function.
-
-    Args:
-        head: The request line and the headers, without the empty line.
     """
     request_line, *headers = head.split(b"\r\n")
     if not request_line:
@@ -57,16 +54,9 @@ _OVERLAP: Final = len(END) - 1
 
 
 class Gate(asyncio.Protocol):
-    """A connection that waits for the head of its request.
+    """A connection that waits for the head of its request, and connects the HTTP server's protocol to it then.
 
-    Args:
-        server: The HTTP server's protocol, which is connected when the head is complete.
-        began: Called when the head is complete.
-        refused: Called with the reason if the request is refused.
-        ended: Called when the connection is closed.
-
-    Attributes:
-        is_closed: Whether the answer was sent; the connection may linger.
+    It is closed (`is_closed`) when the answer was sent, and may linger until `ended` is called.
     """
 
     def __init__(
@@ -77,8 +67,7 @@ class Gate(asyncio.Protocol):
         refused: Callable[[Refusal], None],
         ended: Callable[[], None],
     ) -> None:
-        self._server = server
-        self._began, self._refused, self._ended = began, refused, ended
+        self._server, self._began, self._refused, self._ended = server, began, refused, ended
         self._transport: asyncio.Transport | None = None
         self._head = bytearray()
         self._body_bytes: int | None = None

@@ -40,11 +40,7 @@ REFUSALS: Final = 100
 
 
 class Listener:
-    """A listening socket and its connections. `serve` says what its arguments are.
-
-    Args:
-        protocol: Creates the HTTP server's protocol of a connection, which gets one request.
-    """
+    """A listening socket and its connections, each with a protocol of the HTTP server, which gets one request."""
 
     def __init__(
         self,
@@ -55,9 +51,7 @@ class Listener:
         context: ssl.SSLContext | None,
         rejected: Callable[[Refusal], None],
     ) -> None:
-        self._protocol = protocol
-        self._context = context
-        self._rejected = rejected
+        self._protocol, self._context, self._rejected = protocol, context, rejected
         self._limits = dataclasses.replace(limits, most=_affordable(limits.most))
         self._connections = Connections(self._limits, time.monotonic)
         self._open: dict[Hashable, _Connection] = {}
@@ -215,18 +209,10 @@ async def serve(
     context: ssl.SSLContext | None = None,
     rejected: Callable[[Refusal], None] = lambda _: None,
 ) -> AsyncIterator[Listener]:
-    """Serve an application during the block. Bodies are not decompressed.
+    """Serve an application during the block, on all addresses or one; raises `OSError` if the port is in use.
 
-    Args:
-        application: The application, used only here.
-        port: The port; 0 for a free one.
-        limits: Limits of connections; that of open ones is lowered to the available file descriptors.
-        host: An address; empty for all addresses of both families.
-        context: TLS context with the certificate; None for plain HTTP.
-        rejected: Called with the reason why a connection or its request was refused.
-
-    Raises:
-        OSError: The port is in use.
+    Bodies are not decompressed. The limit of open connections is lowered to the available file descriptors. `rejected`
+    is called with the reason why a connection or its request was refused.
     """
     application.middlewares.insert(0, _close_afterwards)
     with _listen(host, port) as listening:

@@ -69,15 +69,12 @@ HANDSHAKE_BYTES: Final = 16 * 1024
 class Tls(asyncio.BufferedProtocol, asyncio.Transport):
     """The server's side of TLS: the protocol of a socket, and the transport of another protocol.
 
-    Args:
-        protocol: Connected after the handshake. It is told of a lost connection also before.
-        context: TLS context with the certificate.
+    That is connected after the handshake, but is told of a lost connection also before.
     """
 
     def __init__(self, protocol: asyncio.Protocol, context: ssl.SSLContext) -> None:
         super().__init__()
-        self._protocol = protocol
-        self._context = context
+        self._protocol, self._context = protocol, context
         self._received, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls: ssl.SSLObject | None = context.wrap_bio(self._received, self._to_send, server_side=True)
         self._buffer = bytearray(BUFFER_BYTES)

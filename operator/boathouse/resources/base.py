@@ -1,14 +1,21 @@
 """Building blocks of the custom resources' models: CEL rules, quantities, URLs, Hadoop's settings, metav1.Condition."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Annotated, Any, Final, Literal
 
 import pydantic
 from pydantic import Field
 from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
 
 RULES = "x-kubernetes-validations"
+ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
+
+
+def map_list(key: str) -> JsonDict:
+    """Return the `json_schema_extra` of a list whose elements are told apart by a key."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
 
 
 def rule(expression: str, message: str) -> dict[str, str]:
@@ -35,9 +42,27 @@ def rules(*cel_rules: dict[str, Any], **keywords: Any) -> dict[str, Any]:
     return {RULES: list(cel_rules)} | {key.replace("_", "-"): value for key, value in keywords.items()}
 
 
+def holds(expression: str, message: str) -> dict[str, Any]:
+    """Return the `json_schema_extra` of a field with one CEL rule."""
+    return rules(rule(expression, message))
+
+
 def checked(*cel_rules: dict[str, Any]) -> pydantic.ConfigDict:
     """Return the configuration of a model with CEL rules."""
     return pydantic.ConfigDict(json_schema_extra=rules(*cel_rules))
+
+
+def optional(description: str, **constraints: Any) -> Any:
+    """Return a field that may be absent."""
+    return Field(default=None, description=description, **constraints)
+
+
+def whole(model: type["Model"], description: str | None = None, *more: JsonDict) -> Any:
+    """Return a field whose default has all fields: CEL rules check a default before the fields' own ones are set."""
+    extra: JsonDict = {"default": model().model_dump(by_alias=True, exclude_none=True)}
+    for keywords in more:
+        extra |= keywords
+    return Field(default_factory=model, description=description, json_schema_extra=extra)
 
 
 class Model(pydantic.BaseModel):
@@ -82,14 +107,18 @@ def _bound(comparison: str, bound: str, otherwise: str) -> dict[str, str]:
 POSSIBLE = at_most("256Ti", "no node has so much; lower it")
 """More than machines have, and less than where the scheduler's amounts saturate (1Pi)."""
 
-Quantity = Annotated[int | str, quantity_schema(at_least("0", "a quantity of a resource is not negative"), POSSIBLE)]
+
+def amount(minimum: str, why: str, *checks: dict[str, str]) -> pydantic.WithJsonSchema:
+    """Return the schema of a quantity of at least `minimum` that is possible."""
+    return quantity_schema(at_least(minimum, why), POSSIBLE, *checks)
+
+
+Quantity = Annotated[int | str, amount("0", "a quantity of a resource is not negative")]
 Cpu = Annotated[
     int | str,
     quantity_schema(at_least("1m", "a pod needs some CPU"), at_most("1M", "no node has so many cores; lower it")),
 ]
-MemorySize = Annotated[
-    int | str, quantity_schema(at_least("64Mi", "the task runtime itself needs that much"), POSSIBLE)
-]
+MemorySize = Annotated[int | str, amount("64Mi", "the task runtime itself needs that much")]
 SplitSize = Annotated[
     int | str,
     quantity_schema(
@@ -127,18 +156,13 @@ class Condition(Model):
     last_transition_time: Annotated[str, Field(json_schema_extra={"format": "date-time"})] = Field(
         description="When the status of the condition last changed."
     )
-    observed_generation: int | None = Field(
-        default=None, ge=0, description="Value of metadata.generation that the condition is about."
-    )
+    observed_generation: int | None = optional("Value of metadata.generation that the condition is about.", ge=0)
 
 
-def with_immutability(
+def spec_config(
     *rules: dict[str, Any], always_mutable: Collection[str], mutable_while_suspended: Collection[str], noun: str = "job"
-) -> Callable[[dict[str, Any]], None]:
-    """Return the `json_schema_extra` of a spec with these rules, and one for each field that may not change.
-
-    `noun` is what messages call the object.
-    """
+) -> pydantic.ConfigDict:
+    """Return the configuration of a spec with these rules, and one for each field of the `noun` that may not change."""
 
     def immutable(field: str) -> dict[str, str]:
         same = f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
@@ -152,7 +176,7 @@ def with_immutability(
         fields = [field for field in schema["properties"] if field not in always_mutable]
         schema[RULES] = [*map(immutable, fields), *rules]
 
-    return apply
+    return pydantic.ConfigDict(json_schema_extra=apply)
 
 
 MAX_HADOOP_SETTINGS: Final = 256

@@ -36,15 +36,10 @@ class QueueConfig(_Section):
 
     name: NamespaceName
     weight: float = Field(default=1.0, gt=0, description="Share relative to the other queues.")
-    limits: dict[str, QuantityText] = Field(
-        default_factory=dict, description="cpu, memory, ephemeral-storage, extended resources. Absent: no limit."
-    )
-    namespaces: list[NamespaceName] = Field(
-        default_factory=list, description="Namespaces whose jobs and pods the queue accepts. Empty: all."
-    )
+    limits: dict[str, QuantityText] = Field(default_factory=dict, description="By resource. Absent: no limit.")
+    namespaces: list[NamespaceName] = Field(default_factory=list, description="Of accepted jobs and pods. Empty: all.")
     priority_classes: list[PriorityClassName] = Field(
-        default_factory=list,
-        description="PriorityClasses that the queue accepts. Empty: all. Jobs and pods without one are accepted.",
+        default_factory=list, description="As namespaces; none is accepted."
     )
 
     def accepts_namespace(self, namespace: str) -> bool:
@@ -67,9 +62,8 @@ class LeaseConfig(_Section):
     @pydantic.model_validator(mode="after")
     def _ordered(self) -> Self:
         if not self.duration_seconds > self.renew_deadline_seconds > self.retry_period_seconds:
-            raise ValueError(
-                "lease: durationSeconds must be more than renewDeadlineSeconds, and that more than retryPeriodSeconds"
-            )
+            why = "durationSeconds must be more than renewDeadlineSeconds, and that more than retryPeriodSeconds"
+            raise ValueError(f"lease: {why}")
         return self
 
 
@@ -82,12 +76,12 @@ class EphemeralStorageConfig(_Section):
     @property
     def request_bytes(self) -> int:
         """Request in bytes; 0 for none."""
-        return quantity.units(self.request) if self.request else 0
+        return quantity.units(self.request or 0)
 
     @property
     def limit_bytes(self) -> int:
         """Limit in bytes; 0 for none."""
-        return quantity.units(self.limit) if self.limit else 0
+        return quantity.units(self.limit or 0)
 
     @pydantic.model_validator(mode="after")
     def _limit_covers_request(self) -> Self:
@@ -108,22 +102,14 @@ class TaskDefaults(_PodDefaults):
     """Defaults of task pods for fields that the job does not set."""
 
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
-    scratch_size: QuantityText = Field(
-        default="10Gi", description="Size limit of each folder of a task pod without an ephemeral-storage request."
-    )
+    scratch_size: QuantityText = Field(default="10Gi", description="Limit of each folder, without ephemeral-storage.")
     image_pull_timeout_seconds: float = Field(default=300, gt=0)
     start_timeout_seconds: float = Field(default=600, gt=0)
-    missing_object_timeout_seconds: float = Field(
-        default=120, gt=0, description="A job fails if a Secret or ConfigMap that it needs is missing for this long."
-    )
+    missing_object_timeout_seconds: float = Field(default=120, gt=0, description="For Secrets and ConfigMaps.")
     max_infrastructure_failures: int = Field(
-        default=50, ge=1, le=10_000, description="A job fails after this many infrastructure failures of one task."
+        default=50, ge=1, le=10_000, description="Of a task, before the job fails."
     )
-    not_ready_toleration_seconds: int = Field(
-        default=60,
-        ge=0,
-        description="How long task pods tolerate an unreachable node before they are evicted, in seconds.",
-    )
+    not_ready_toleration_seconds: int = Field(default=60, ge=0, description="Until pods of lost nodes are evicted.")
 
 
 class SparkDefaults(_PodDefaults):
@@ -133,19 +119,15 @@ class SparkDefaults(_PodDefaults):
         default="boathouse-spark", max_length=63, description="The service account of drivers."
     )
     ui_service: bool = Field(default=True, description="Whether an application has a Service for Spark's UI.")
-    missing_object_timeout_seconds: float = Field(
-        default=120, gt=0, description="How long a Secret or ConfigMap that a driver needs may be missing."
-    )
-    not_ready_toleration_seconds: int = Field(
-        default=60, ge=0, description="How long drivers and executors tolerate an unreachable node, in seconds."
-    )
+    missing_object_timeout_seconds: float = Field(default=120, gt=0, description="For Secrets and ConfigMaps.")
+    not_ready_toleration_seconds: int = Field(default=60, ge=0, description="Until pods of lost nodes are evicted.")
 
 
 class HadoopDefaults(_PodDefaults):
     """What the pods of Hadoop clusters get when the cluster does not say."""
 
     partition: Literal["All", "PerSite"] = Field(
-        default="All", description="Whether idle nodes are divided among all clusters, or in each zone on its own."
+        default="All", description="PerSite: divides nodes in each zone apart."
     )
     prefer_ipv4: bool = Field(default=True, description="False in a cluster whose pods have IPv6 addresses only.")
 
@@ -153,45 +135,18 @@ class HadoopDefaults(_PodDefaults):
 class TenantLimits(_Section):
     """Limits of each namespace, so that no tenant blocks or slows down another."""
 
-    max_unfinished_jobs: int = Field(
-        default=1000,
-        ge=1,
-        le=100_000,
-        description="Maximum number of admitted unfinished MRJobs of a namespace, by creation time.",
-    )
-    max_job_mebibytes: int = Field(
-        default=32, ge=2, le=4096, description="Maximum JSON of the specs of a namespace's admitted unfinished MRJobs."
-    )
-    max_plan_mebibytes: int = Field(
-        default=32,
-        ge=32,
-        le=4096,
-        description="Maximum JSON of the split plans of a namespace's unfinished jobs; further setup tasks retry.",
-    )
-    events_per_second: float = Field(
-        default=20, gt=0, le=10_000, description="Events about objects of a namespace; further events are dropped."
-    )
+    max_unfinished_jobs: int = Field(default=1000, ge=1, le=100_000, description="Admitted ones, by creation time.")
+    max_job_mebibytes: int = Field(default=32, ge=2, le=4096, description="Specs of these, as JSON.")
+    max_plan_mebibytes: int = Field(default=32, ge=32, le=4096, description="Split plans; further setup tasks retry.")
+    events_per_second: float = Field(default=20, gt=0, le=10_000, description="Further events are dropped.")
     status_writes_per_second: float = Field(
-        default=50,
-        gt=0,
-        le=10_000,
-        description="Status writes of MRJobs, and as many condition writes of pods; further writes are delayed.",
+        default=50, gt=0, le=10_000, description="And as many condition writes of pods; further writes are delayed."
     )
-    retries_per_second: float = Field(
-        default=20, gt=0, le=10_000, description="Second and later attempts of tasks; further attempts are delayed."
-    )
+    retries_per_second: float = Field(default=20, gt=0, le=10_000, description="Further attempts of tasks are delayed.")
     max_shapes: int = Field(
-        default=500,
-        ge=1,
-        le=100_000,
-        description="Shapes (requests and constraints) of pending pods; further pods get the reason TooComplex.",
+        default=500, ge=1, le=100_000, description="Requests with constraints of pending pods; others are TooComplex."
     )
-    max_constraints: int = Field(
-        default=2000,
-        ge=1,
-        le=1_000_000,
-        description="Total constraints of these shapes; further pods get the reason TooComplex.",
-    )
+    max_constraints: int = Field(default=2000, ge=1, le=1_000_000, description="Of all these shapes.")
 
 
 class ActuatorsConfig(_Section):
@@ -250,14 +205,9 @@ class AutoscalingConfig(_Section):
 
     enabled: bool = Field(default=True, description="Whether nodes can come: false for a cluster of fixed size.")
     max_placeholders_per_application: int = Field(
-        default=500,
-        ge=0,
-        le=10_000,
-        description="Maximum number of placeholder pods of an application; one with a larger minimum has none.",
+        default=500, ge=0, le=10_000, description="An application with a larger minimum has none."
     )
-    max_placeholders: int = Field(
-        default=1000, ge=0, le=100_000, description="Maximum number of placeholder pods of all applications."
-    )
+    max_placeholders: int = Field(default=1000, ge=0, le=100_000, description="Of all applications.")
 
 
 class OperatorConfig(_Section):
@@ -269,9 +219,7 @@ class OperatorConfig(_Section):
     default_queue: str = "default"
     namespace_queues: dict[str, str] = Field(default_factory=dict, description="Default queue by namespace.")
     profile: ProfileName = "boathouse"
-    shadow_profile: Literal[""] | ProfileName = Field(
-        default="", description="Profile whose decisions are compared with the real ones. Empty: none."
-    )
+    shadow_profile: Literal[""] | ProfileName = Field(default="", description="Is compared with the real one.")
     actuators: ActuatorsConfig = Field(default_factory=ActuatorsConfig)
     switchback: SwitchbackConfig = Field(default_factory=SwitchbackConfig)
     prediction: PredictionConfig = Field(default_factory=PredictionConfig)
@@ -292,7 +240,6 @@ class OperatorConfig(_Section):
 
     @pydantic.model_validator(mode="after")
     def _each_namespace_has_a_queue(self) -> Self:
-        """Check that each namespace has a default queue that exists and accepts it."""
         queues = {queue.name: queue for queue in self.queues}
         if len(queues) != len(self.queues):
             raise ValueError("queues: two queues have the same name")
@@ -307,9 +254,7 @@ class OperatorConfig(_Section):
                     f"add {namespace} to the queue's namespaces"
                 )
         default = queues[self.default_queue]
-        if not default.namespaces:
-            return self
-        if not self.watch_namespaces:
+        if default.namespaces and not self.watch_namespaces:
             raise ValueError(
                 f'defaultQueue is "{default.name}", which accepts only {", ".join(default.namespaces)}: '
                 "leave its namespaces empty, or name another default queue"
@@ -327,10 +272,6 @@ class OperatorConfig(_Section):
     def follow(self, label_of: Callable[[str], str | None]) -> None:
         """Use namespaces' labels from now on: `label_of` returns a namespace's label `boathouse.dev/queue`."""
         self._label_of = label_of
-
-    def queue(self, name: str) -> QueueConfig:
-        """Return the queue of this name, which must exist."""
-        return next(queue for queue in self.queues if queue.name == name)
 
     def queue_for(self, namespace: str, requested: str | None) -> str:
         """Return the queue of a job: its own, else that of its namespace's label or entry here, else the default."""

@@ -70,7 +70,7 @@ def _resolve(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dic
         merged = {**target, **merged}
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class PrinterColumn:
     """A column of `kubectl get`. Priority 1: only with `-o wide`."""
 
@@ -131,6 +131,4 @@ class CustomResource:
         }
 
 
-AGE = PrinterColumn(
-    name="Age", type="date", json_path=".metadata.creationTimestamp", description="Time since creation."
-)
+AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "Time since creation.", type="date")

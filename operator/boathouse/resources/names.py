@@ -1,7 +1,6 @@
 """Names of the API: group, labels, annotations, condition types, reasons, and those for which pods end.
 
-`status.reason` of a pod and the reason of its conditions are free text in the API. Metrics and conditions use only
-values of the closed set `POD_REASONS`.
+Reasons of pods are free text in the API. Metrics and conditions use only values of the closed set `POD_REASONS`.
 """
 
 from enum import StrEnum
@@ -159,36 +158,14 @@ OUT_OF_RESOURCE: Final = "OutOfResource"
 POD_REASONS: Final = frozenset(
     {
         # Rejected by the kubelet
-        "AdmissionError",
-        "AppArmor",
-        "InvalidNodeInfo",
-        "NodeAffinity",
-        "NodePorts",
-        "OutOfcpu",
-        "OutOfephemeral-storage",
-        "OutOfmemory",
-        "OutOfpods",
-        OUT_OF_RESOURCE,
-        "PodFeatureUnsupported",
-        "PodOSNotSupported",
-        "SysctlForbidden",
-        "Taint",
-        "TopologyAffinityError",
-        "UnexpectedAdmissionError",
+        *("AdmissionError", "AppArmor", "InvalidNodeInfo", "NodeAffinity", "NodePorts", "OutOfcpu"),
+        *("OutOfephemeral-storage", "OutOfmemory", "OutOfpods", OUT_OF_RESOURCE, "PodFeatureUnsupported"),
+        *("PodOSNotSupported", "SysctlForbidden", "Taint", "TopologyAffinityError", "UnexpectedAdmissionError"),
         "UnsupportedPod",
         # Ended by the kubelet or the node controller
-        "DeadlineExceeded",
-        "Evicted",
-        "NodeLost",
-        "NodeShutdown",
-        "Preempting",
-        "Shutdown",
-        "Terminated",
+        *("DeadlineExceeded", "Evicted", "NodeLost", "NodeShutdown", "Preempting", "Shutdown", "Terminated"),
         # DisruptionTarget
-        "DeletionByPodGC",
-        "DeletionByTaintManager",
-        "EvictionByEvictionAPI",
-        "PreemptionByScheduler",
+        *("DeletionByPodGC", "DeletionByTaintManager", "EvictionByEvictionAPI", "PreemptionByScheduler"),
         "TerminationByKubelet",
     }
 )

@@ -6,7 +6,18 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from boathouse.resources.base import Key, Model, ObjectName, at_most_bytes, checked, rule, rules
+from boathouse.resources.base import (
+    Key,
+    Model,
+    ObjectName,
+    at_most_bytes,
+    checked,
+    holds,
+    map_list,
+    optional,
+    rule,
+    rules,
+)
 
 MAX_ENV_BYTES = 128 * 1024
 _READ_BY_KUBERNETES: Final = re.compile(r"\$(?=[$(])")
@@ -32,14 +43,11 @@ class EnvVarSource(Model):
 
     model_config = checked(
         rule(
-            "has(self.secretKeyRef) != has(self.configMapKeyRef)",
-            "set exactly one of secretKeyRef and configMapKeyRef",
+            "has(self.secretKeyRef) != has(self.configMapKeyRef)", "set exactly one of secretKeyRef and configMapKeyRef"
         )
     )
-    secret_key_ref: KeyRef | None = Field(default=None, description="A key of a Secret in the object's namespace.")
-    config_map_key_ref: KeyRef | None = Field(
-        default=None, description="A key of a ConfigMap in the object's namespace."
-    )
+    secret_key_ref: KeyRef | None = optional("A key of a Secret in the object's namespace.")
+    config_map_key_ref: KeyRef | None = optional("A key of a ConfigMap in the object's namespace.")
 
 
 class EnvVar(Model):
@@ -55,13 +63,12 @@ class EnvVar(Model):
     name: str = Field(
         min_length=1, max_length=128, pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$", description="Name of the variable."
     )
-    value: str | None = Field(
-        default=None,
-        max_length=8192,
-        description="The value. As in any pod, $(NAME) is the value of an earlier variable, and $$ a dollar sign. "
+    value: str | None = optional(
+        "The value. As in any pod, $(NAME) is the value of an earlier variable, and $$ a dollar sign. "
         "Absent, without valueFrom: the empty text.",
+        max_length=8192,
     )
-    value_from: EnvVarSource | None = Field(default=None, description="Where the value comes from, instead of value.")
+    value_from: EnvVarSource | None = optional("Where the value comes from, instead of value.")
 
 
 Environment = Annotated[
@@ -69,8 +76,7 @@ Environment = Annotated[
     Field(
         max_length=128,
         json_schema_extra={
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["name"],
+            **map_list("name"),
             **rules(at_most_bytes("self.map(e, bytes(e.name + (has(e.value) ? e.value : '')))", MAX_ENV_BYTES, "env")),
         },
     ),
@@ -98,18 +104,15 @@ class S3(Model):
         alias="endpointURL",
         max_length=1024,
         description="Absent: the endpoint of AWS for the region.",
-        json_schema_extra=rules(
-            rule(
-                "self.startsWith('http://') || self.startsWith('https://')",
-                "'\"' + self + '\" must begin with http:// or https://'",
-            )
+        json_schema_extra=holds(
+            "self.startsWith('http://') || self.startsWith('https://')",
+            "'\"' + self + '\" must begin with http:// or https://'",
         ),
     )
     region: str = Field(default="us-east-1", min_length=1, max_length=64, description="Region of the buckets.")
-    secret_ref: SecretRef | None = Field(
-        default=None,
-        description="Secret with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for temporary keys, AWS_SESSION_TOKEN. "
-        "Absent: requests are unsigned.",
+    secret_ref: SecretRef | None = optional(
+        "Secret with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for temporary keys, AWS_SESSION_TOKEN. "
+        "Absent: requests are unsigned."
     )
 
     def variables(self, given: Collection[str]) -> list[dict[str, Any]]:

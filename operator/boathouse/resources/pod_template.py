@@ -1,14 +1,25 @@
 """Fields of an MRJob for its task pods, limited to what Pod Security `restricted` permits."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import SHORT_KEYS, DnsLabel, Model, ObjectName, at_most_bytes, checked, rule, rules
+from boathouse.resources.base import (
+    ATOMIC,
+    SHORT_KEYS,
+    DnsLabel,
+    Model,
+    ObjectName,
+    at_most_bytes,
+    checked,
+    holds,
+    map_list,
+    optional,
+    rule,
+    rules,
+)
 
-_ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
-_NAMED: Final[JsonDict] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 _PREFIX = "([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?"
 _KEY = f"^{_PREFIX}[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
 _OURS = "{what} that begin with boathouse.dev/ or app.kubernetes.io/ belong to Boathouse: choose other names"
@@ -29,9 +40,9 @@ def _keys(what: str, *more: dict[str, str]) -> JsonDict:
     )
 
 
-def _listed(most: int, description: str, extra: JsonDict = _ATOMIC) -> Any:
+def _listed(most: int, description: str, extra: JsonDict = ATOMIC) -> Any:
     """Return an optional field that is a list."""
-    return Field(default=None, max_length=most, description=description, json_schema_extra=extra)
+    return optional(description, max_length=most, json_schema_extra=extra)
 
 
 class LocalObject(Model):
@@ -44,32 +55,26 @@ class Source(Model):
     """All keys of a ConfigMap or a Secret."""
 
     name: ObjectName = Field(description="Name of the ConfigMap or Secret.")
-    optional: bool | None = Field(
-        default=None, description="Whether pods start if it does not exist. Absent: false, they do not."
-    )
+    optional: bool | None = optional("Whether pods start if it does not exist. Absent: false, they do not.")
 
 
 class EnvFrom(Model):
     """All keys of a ConfigMap or a Secret as environment variables."""
 
     model_config = checked(
-        rule(
-            "has(self.configMapRef) != has(self.secretRef)",
-            "envFrom: set exactly one of configMapRef and secretRef",
-        ),
+        rule("has(self.configMapRef) != has(self.secretRef)", "envFrom: set exactly one of configMapRef and secretRef"),
         rule(
             "!has(self.prefix) || !self.prefix.startsWith('BOATHOUSE_')",
             "envFrom: a prefix that begins with BOATHOUSE_ belongs to the task runtime; choose another",
         ),
     )
-    prefix: str | None = Field(
-        default=None,
+    prefix: str | None = optional(
+        "Put before each key to make the name of the variable. Absent: nothing.",
         max_length=128,
         pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$",
-        description="Put before each key to make the name of the variable. Absent: nothing.",
     )
-    config_map_ref: Source | None = Field(default=None, description="A ConfigMap in the object's namespace.")
-    secret_ref: Source | None = Field(default=None, description="A Secret in the object's namespace.")
+    config_map_ref: Source | None = optional("A ConfigMap in the object's namespace.")
+    secret_ref: Source | None = optional("A Secret in the object's namespace.")
 
 
 class Metadata(Model):
@@ -81,14 +86,14 @@ class Metadata(Model):
             Field(max_length=32, json_schema_extra=_keys("labels")),
         ]
         | None
-    ) = Field(default=None, description="Labels of the pods, beside those of Boathouse.")
+    ) = optional("Labels of the pods, beside those of Boathouse.")
     annotations: (
         Annotated[
             dict[str, Annotated[str, Field(max_length=4096)]],
             Field(max_length=32, json_schema_extra=_keys("annotations", _ANNOTATIONS)),
         ]
         | None
-    ) = Field(default=None, description="Annotations of the pods, beside those of Boathouse.")
+    ) = optional("Annotations of the pods, beside those of Boathouse.")
 
 
 class NodeRequirement(Model):
@@ -118,7 +123,7 @@ class NodeSelectorTerm(Model):
         min_length=1,
         max_length=16,
         description="Requirements on labels, all of which must hold.",
-        json_schema_extra=_ATOMIC,
+        json_schema_extra=ATOMIC,
     )
 
 
@@ -137,7 +142,7 @@ class NodeSelector(Model):
         min_length=1,
         max_length=16,
         description="Terms, of which one must hold.",
-        json_schema_extra={**_ATOMIC, **rules(_AFFINITY)},
+        json_schema_extra={**ATOMIC, **rules(_AFFINITY)},
     )
 
 
@@ -174,7 +179,7 @@ class LabelSelector(Model):
             dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=8, json_schema_extra=rules(SHORT_KEYS))
         ]
         | None
-    ) = Field(default=None, description="Labels with their values, all of which must match.")
+    ) = optional("Labels with their values, all of which must match.")
     match_expressions: list[LabelRequirement] | None = _listed(8, "Requirements on labels, all of which must hold.")
 
 
@@ -183,14 +188,11 @@ _LabelKeys = Annotated[
     Field(
         max_length=8,
         json_schema_extra={
-            **_ATOMIC,
-            **rules(
-                rule(
-                    "!self.exists(key, key in ['boathouse.dev/task-index', 'boathouse.dev/attempt', "
-                    "'boathouse.dev/host'])",
-                    "each pod has a boathouse.dev/task-index, boathouse.dev/attempt or boathouse.dev/host of its own: "
-                    "use other labels",
-                )
+            **ATOMIC,
+            **holds(
+                "!self.exists(key, key in ['boathouse.dev/task-index', 'boathouse.dev/attempt', 'boathouse.dev/host'])",
+                "each pod has a boathouse.dev/task-index, boathouse.dev/attempt or boathouse.dev/host of its own: "
+                "use other labels",
             ),
         },
     ),
@@ -211,19 +213,15 @@ class PodAffinityTerm(Model):
         max_length=317,
         description="Label of nodes: nodes with the same value are one domain, such as topology.kubernetes.io/zone.",
     )
-    label_selector: LabelSelector | None = Field(default=None, description="The pods. Absent: none.")
+    label_selector: LabelSelector | None = optional("The pods. Absent: none.")
     namespaces: list[DnsLabel] | None = _listed(
         16, "Namespaces of the pods. Absent, without namespaceSelector: that of the object."
     )
-    namespace_selector: LabelSelector | None = Field(
-        default=None, description="Further namespaces. Absent: none; without namespaces, that of the job."
+    namespace_selector: LabelSelector | None = optional(
+        "Further namespaces. Absent: none; without namespaces, that of the job."
     )
-    match_label_keys: _LabelKeys | None = Field(
-        default=None, description="Labels in which the pods have the values of the task's pod."
-    )
-    mismatch_label_keys: _LabelKeys | None = Field(
-        default=None, description="Labels in which the pods have other values than the task's pod."
-    )
+    match_label_keys: _LabelKeys | None = optional("Labels in which the pods have the values of the task's pod.")
+    mismatch_label_keys: _LabelKeys | None = optional("Labels in which the pods have other values than the task's pod.")
 
 
 class PodAffinity(Model):
@@ -233,7 +231,7 @@ class PodAffinity(Model):
         min_length=1,
         max_length=8,
         description="Terms, all of which must hold when the pod is scheduled.",
-        json_schema_extra=_ATOMIC,
+        json_schema_extra=ATOMIC,
     )
 
 
@@ -241,26 +239,18 @@ class Affinity(Model):
     """Required affinity to nodes, and to other pods."""
 
     node_affinity: NodeAffinity | None = None
-    pod_affinity: PodAffinity | None = Field(default=None, description="Pods that must run in the node's domain.")
-    pod_anti_affinity: PodAffinity | None = Field(
-        default=None, description="Pods that must not run in the node's domain."
-    )
+    pod_affinity: PodAffinity | None = optional("Pods that must run in the node's domain.")
+    pod_anti_affinity: PodAffinity | None = optional("Pods that must not run in the node's domain.")
 
 
 class SecurityContext(Model):
     """User and groups of the commands. The other settings that `restricted` requires are fixed."""
 
-    run_as_user: _UserId | None = Field(
-        default=None, description="User ID of the containers. Absent: 10001; for SparkApps 185."
-    )
-    run_as_group: _UserId | None = Field(
-        default=None, description="Group ID of the containers. Absent: 10001; for SparkApps 185."
-    )
-    fs_group: _UserId | None = Field(
-        default=None, description="Group ID of the files of volumes. Absent: 10001; for SparkApps 185."
-    )
-    supplemental_groups: list[_UserId] | None = Field(
-        default=None, max_length=16, description="Further group IDs of the containers.", json_schema_extra=_ATOMIC
+    run_as_user: _UserId | None = optional("User ID of the containers. Absent: 10001; for SparkApps 185.")
+    run_as_group: _UserId | None = optional("Group ID of the containers. Absent: 10001; for SparkApps 185.")
+    fs_group: _UserId | None = optional("Group ID of the files of volumes. Absent: 10001; for SparkApps 185.")
+    supplemental_groups: list[_UserId] | None = optional(
+        "Further group IDs of the containers.", max_length=16, json_schema_extra=ATOMIC
     )
 
 
@@ -269,9 +259,8 @@ class PodTemplate(Model):
 
     metadata: Metadata | None = None
     affinity: Affinity | None = None
-    priority_class_name: ObjectName | None = Field(
-        default=None,
-        description="PriorityClass of the pods. Jobs of higher priority run first within their namespace's share.",
+    priority_class_name: ObjectName | None = optional(
+        "PriorityClass of the pods. Jobs of higher priority run first within their namespace's share."
     )
     security_context: SecurityContext | None = None
 
@@ -280,12 +269,11 @@ class TemplateFields(Model):
     """Fields of a spec for its task pods."""
 
     image_pull_secrets: list[LocalObject] | None = _listed(
-        16, "Secrets for pulling the image, in addition to those of the chart.", _NAMED
+        16, "Secrets for pulling the image, in addition to those of the chart.", map_list("name")
     )
-    service_account_name: DnsLabel | None = Field(
-        default=None,
-        description="Service account, for workload identity. Its API token is not mounted. The job's author must have "
-        "the right to create pods. Absent: default.",
+    service_account_name: DnsLabel | None = optional(
+        "Service account, for workload identity. Its API token is not mounted. The job's author must have "
+        "the right to create pods. Absent: default."
     )
     env_from: list[EnvFrom] | None = _listed(
         16, "ConfigMaps and Secrets whose keys become variables. A variable of env wins over them."
@@ -296,18 +284,16 @@ class TemplateFields(Model):
 class Toleration(Model):
     """A Kubernetes toleration."""
 
-    key: str | None = Field(
-        default=None, max_length=316, description="Key of the tolerated taints. Absent, with Exists: every taint."
-    )
+    key: str | None = optional("Key of the tolerated taints. Absent, with Exists: every taint.", max_length=316)
     operator: Literal["Equal", "Exists"] = Field(
         default="Equal", description="Equal: taints with this value. Exists: taints with any value."
     )
-    value: str | None = Field(default=None, max_length=63, description="Value of the tolerated taints, for Equal.")
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
-        default=None, description="Effect of the tolerated taints. Absent: every effect."
+    value: str | None = optional("Value of the tolerated taints, for Equal.", max_length=63)
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = optional(
+        "Effect of the tolerated taints. Absent: every effect."
     )
-    toleration_seconds: int | None = Field(
-        default=None, ge=0, description="Seconds that a running pod tolerates a NoExecute taint. Absent: without limit."
+    toleration_seconds: int | None = optional(
+        "Seconds that a running pod tolerates a NoExecute taint. Absent: without limit.", ge=0
     )
 
 
@@ -315,4 +301,4 @@ NodeLabels = Annotated[
     dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=32, json_schema_extra=rules(SHORT_KEYS))
 ]
 """A node selector."""
-Tolerations = Annotated[list[Toleration], Field(max_length=32, json_schema_extra=_ATOMIC)]
+Tolerations = Annotated[list[Toleration], Field(max_length=32, json_schema_extra=ATOMIC)]

@@ -15,7 +15,12 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from boathouse.resources.base import Condition
+from boathouse.resources.base import Condition, map_list
+
+
+def about(description: str, **constraints: Any) -> Any:
+    """Return what is said of a field of a status, for `Annotated`."""
+    return Field(description=description, **constraints)
 
 
 def rfc3339(epoch_s: float | None) -> str | None:
@@ -73,10 +78,7 @@ TimeOrZero = Annotated[float, pydantic.BeforeValidator(lambda text: _epoch_or_no
 Text = Annotated[str, ABSENT]
 Count = Annotated[int, pydantic.AfterValidator(lambda number: max(0, number))]
 """A number that is 0 if the status has a negative one."""
-Conditions = Annotated[
-    tuple[Condition, ...],
-    Field(max_length=16, json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}),
-]
+Conditions = Annotated[tuple[Condition, ...], Field(max_length=16, json_schema_extra=map_list("type"))]
 
 
 class Part:
@@ -106,7 +108,7 @@ class PartWithoutDefaults(Part):
 class Status(PartWithoutDefaults):
     """What each status has, beside the phase, the conditions and their times."""
 
-    observed_generation: Annotated[int, Field(description="Value of metadata.generation that the status is about.")] = 0
+    observed_generation: Annotated[int, about("Value of metadata.generation that the status is about.")] = 0
     conditions: Conditions = ()
 
     def condition(self, condition_type: str) -> Condition | None:

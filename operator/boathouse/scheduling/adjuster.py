@@ -1,5 +1,8 @@
 """Act on running tasks: suspend, resume and resize them, or start a second attempt, as policies decide.
 
+A running task gets CPU in both directions, and memory upwards only, since a container may use what it has. Where a
+resize is not possible is learned from answers, and forgotten when it may have changed.
+
 It is the scheduler's fourth part. What is decided of the size of clusters is passed on. Decisions are repeated in each
 cycle until the policy learns what came of them, so each is idempotent: one that is in flight, or done, is taken
 silently.
@@ -12,44 +15,117 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from boathouse import fair
-from boathouse.scheduling import jobs, outcomes, resizing, writer
-from boathouse.scheduling.pods import requests, rows
+from boathouse.cluster import wire
+from boathouse.resources import quantity
+from boathouse.scheduling import jobs, outcomes
+from boathouse.scheduling.pods import facts, requests, rows
+from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
-from boathouse.suspension import reconciler, stages, suspending
-from boathouse.suspension.stages import USER, Reason, SuspensionRecord
+from boathouse.suspension import stages, suspending
+from boathouse.suspension.stages import USER, Reason, Stage, SuspensionRecord
 from boathouse.telemetry import logs
 from boathouse_policies import model
 from boathouse_task import contract
 
 log = logs.get(__name__)
 
-MOST_SUSPENDING = 64
-"""Suspensions in flight: further ones are refused, and decided again."""
+MOST_SUSPENDING = 64  # suspensions in flight: further ones are refused, and decided again
 MOST_OF_NAMESPACE = 16
 """Suspensions of one namespace in flight: a task that never acknowledges takes a place for several seconds."""
+NO_CLUSTER = "NoCluster"
 _WRITES = 16
+
+
+class Resizing(Part):
+    """Carries resizes of running tasks out, and remembers the nodes and namespaces that refused one."""
+
+    def __init__(self, state: ClusterState, places: fair.Places) -> None:
+        super().__init__(state)
+        self._places = places
+        self._unable: dict[model.NodeName, model.Node | None] = {}
+        self._refused_until_s: dict[str, float] = {}
+
+    def suspension_problem(self, row: rows.PodRow) -> Reason | None:
+        """Return why a running task cannot be suspended where it is now; None if it can be."""
+        if refusal := self.node_problem(row):
+            return refusal
+        if self._refused_until_s.get(row.namespace, 0.0) > self._clock():
+            return Reason.LIMIT_RANGE
+        self._refused_until_s.pop(row.namespace, None)
+        return Reason.QUOTA if self._quotas.counts(row.namespace, "limits.cpu") else None
+
+    def node_problem(self, row: rows.PodRow) -> Reason | None:
+        """Return why a node cannot resize a running task now; None if it can."""
+        if (pod := row.facts) is None or not pod.can_resize:
+            return Reason.NOT_YET
+        node = model.NodeName(pod.node_name)
+        if node in self._unable and self._unable[node] == self._pods.nodes.get(node):
+            return Reason.INFEASIBLE
+        self._unable.pop(node, None)
+        return None
+
+    def never(self, node: model.NodeName) -> None:
+        """Note that a node can resize no running pod, until the node changes."""
+        self._unable[node] = self._pods.nodes.get(node)
+
+    def refused(self, namespace: str) -> None:
+        """Note that the API server refused to shrink a task of a namespace."""
+        self._refused_until_s[namespace] = self._clock() + stages.LIMIT_RANGE_S
+
+    def problem(self, row: rows.PodRow, size: model.Resources) -> str:
+        """Return why a running task cannot have a size; empty if it can."""
+        if (pod := row.facts) is None or row.state is not PodState.CONFIRMED or pod.stage is not Stage.NONE:
+            return "NotRunning"
+        if pod.task_of is None:
+            return "NotSupported"
+        if size.memory_bytes < pod.resources.memory_bytes:
+            return "MemoryOfRunningTask"
+        if (free := self._ledger.free(model.NodeName(pod.node_name))) is None:
+            return "NoRoom"
+        axis = self._state.axis
+        more = [wanted - held for wanted, held in zip(axis.amounts(size), axis.amounts(pod.resources), strict=False)]
+        if any(left < amount for left, amount in zip(free, more, strict=False) if amount > 0):
+            return "NoRoom"
+        return self._queue.kept_room.refusal(model.NodeName(pod.node_name), free, more)
+
+    async def run(self, row: rows.PodRow, size: model.Resources) -> outcomes.Outcome:
+        """Resize a task; the ledger counts the larger size until a watch shows the new one."""
+        if row.facts is None:
+            return outcomes.Vanished()
+        wanted = _requirements(row.facts, size)
+        self._pods.assume_resize(row, size)
+        async with self._places.take(row.namespace):
+            outcome = await self._writer.resize_running(row, wanted, "scheduler.resize")
+        if not isinstance(outcome, outcomes.Done) and (freed := self._pods.forget_resize(row)) is not None:
+            self._room_freed(freed)
+        return outcome
+
+
+def _requirements(pod: facts.PodFacts, size: model.Resources) -> dict[str, wire.Quantities]:
+    """Return what the container of a task gets of a size of its pod. Limits are only raised."""
+    cpu_milli = pod.cpu_request_milli + size.cpu_milli - pod.resources.cpu_milli
+    wanted = {"cpu": quantity.format_milli(cpu_milli)}
+    limits = {"cpu": quantity.format_milli(max(pod.cpu_limit_milli, cpu_milli + 1))} if pod.cpu_limit_milli else {}
+    if size.memory_bytes > pod.resources.memory_bytes:
+        wanted["memory"] = memory = quantity.format_bytes(size.memory_bytes)
+        if pod.memory_limit and requests.size_bytes(pod.memory_limit) < size.memory_bytes:
+            limits["memory"] = memory
+    return {"requests": wanted, "limits": limits} if limits else {"requests": wanted}
 
 
 class Adjuster(Part):
     """Carries out what is decided of running tasks."""
 
-    def __init__(
-        self,
-        cluster: ClusterState,
-        pod_writer: writer.Writer,
-        *,
-        finished: Callable[[rows.PodRow, outcomes.Outcome], None],
-        scale: Callable[[model.Scale], str],
-    ) -> None:
-        super().__init__(cluster)
-        self._writer = pod_writer
+    def __init__(self, state: ClusterState, *, finished: Callable[[rows.PodRow, outcomes.Outcome], None]) -> None:
+        super().__init__(state)
         self._finished = finished
-        self._scale = scale
+        # takes a decision about the size of a cluster, or returns why not; set by the kind of clusters
+        self.scaler: Callable[[model.Scale], str] = lambda _: NO_CLUSTER
         self._places = fair.Places(_WRITES)
-        self._reconciler = reconciler.SuspensionReconciler(cluster)
-        self._by_hand = suspending.ByHand(cluster)
-        self._suspending = suspending.Suspending(cluster, pod_writer, self._places)
-        self._resizing = resizing.Resizing(cluster, pod_writer, self._places)
+        self._reconciler = suspending.SuspensionReconciler(state)
+        self._by_hand = suspending.ByHand(state)
+        self._suspending = suspending.Suspending(state, self._places)
+        self._resizing = Resizing(state, self._places)
         self._in_flight: set[model.TaskId] = set()
         self._group: asyncio.TaskGroup | None = None
 
@@ -79,7 +155,7 @@ class Adjuster(Part):
             case model.Speculate():
                 refusal = self._speculate(decision)
             case model.Scale():
-                refusal = self._scale(decision) if self._options.switches.scale else "SwitchedOff"
+                refusal = self.scaler(decision) if self._options.switches.scale else "SwitchedOff"
             case _:
                 refusal = "NotSupported"
         if refusal:
@@ -88,7 +164,7 @@ class Adjuster(Part):
     def reconcile_suspensions(self) -> None:
         """Begin the writes that suspensions need now."""
         for row, action in self._reconciler.due(self._in_flight) if self._group is not None else ():
-            is_lost = action is reconciler.Action.RECORD
+            is_lost = action is suspending.Action.RECORD
             self._begin(row, self._restore_record(row) if is_lost else self._reconcile(row, action))
         for row, until_s in self._by_hand.wanted() if self._group is not None else ():
             refusal = self._order(row, stages.Order(until_s=until_s, reason=Reason.BY_HAND, by=USER))
@@ -126,7 +202,6 @@ class Adjuster(Part):
         return None if entry is None or entry.factory is None else entry.factory.control
 
     def _suspension_problem(self, row: rows.PodRow) -> Reason | None:
-        """Return why a task cannot be suspended now; None if it can be."""
         if row.id in self._in_flight:
             return Reason.IN_FLIGHT
         ordered = [other.namespace for other in self._pods.suspensions() if other.suspension and other.suspension.order]
@@ -162,7 +237,7 @@ class Adjuster(Part):
             self.reconcile_suspensions()
         return None
 
-    async def _reconcile(self, row: rows.PodRow, action: reconciler.Action) -> None:
+    async def _reconcile(self, row: rows.PodRow, action: suspending.Action) -> None:
         """Write what a suspension needs. From now on the ledger charges the original size, until the pod has it."""
         if (pod := row.facts) is None or pod.suspension is None:
             return
@@ -170,9 +245,9 @@ class Adjuster(Part):
         if pod.resize_problem == requests.INFEASIBLE:
             self._resizing.never(model.NodeName(pod.node_name))
         self._pods.charge_at_least(row, pod.resources.most(model.Resources(cpu_milli=original.request_milli)))
-        is_whole = action is reconciler.Action.GROW
+        is_whole = action is suspending.Action.GROW
         size = original if is_whole else dataclasses.replace(stages.SUSPENDED_SIZE, limit_milli=original.limit_milli)
-        step, reason = "continue" if action is reconciler.Action.CONTINUE else "grow", self._reconciler.reason(row)
+        step, reason = "continue" if action is suspending.Action.CONTINUE else "grow", self._reconciler.reason(row)
         async with self._places.take(row.namespace):
             with self._counters.suspension_s[step,].time():
                 outcome = await self._writer.resize_cpu(row, size, f"scheduler.{step}")

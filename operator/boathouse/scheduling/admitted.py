@@ -25,14 +25,11 @@ _IN_ORDER: Final = ("tolerations", "pod_affinity", "pod_anti_affinity", "spread"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What admission adds to the pods of a class.
+    """What admission adds to the pods of a class."""
 
-    Attributes:
-        more: Requests in addition to those of the manifest.
-        constraints: Constraints in addition to, or in place of, those of the manifest.
-    """
-
+    # requests in addition to those of the manifest
     more: model.Resources = model.Resources()  # noqa: RUF009 - frozen
+    # constraints in addition to, or in place of, those of the manifest
     constraints: model.Constraints = model.UNCONSTRAINED
 
     def applied(self, task_class: model.TaskClass) -> model.TaskClass:
@@ -56,8 +53,7 @@ class Changes:
 def changes(manifest: dict[str, Any], pod: wire.PodView) -> Changes | None:
     """Return what admission has added to the pod of a manifest; None for nothing that concerns its node.
 
-    Raises:
-        ValueError: The pod has constraints or amounts that cannot be represented.
+    Raises ValueError if the pod has constraints or amounts that cannot be represented.
     """
     specs = msgspec.convert(manifest, wire.PodView).spec, pod.spec
     planned, admitted = (  # without a status, so by the spec alone

@@ -10,13 +10,13 @@ from boathouse.resources import names
 from boathouse.scheduling import consistency, gauges, outlived, scheduler, shadow, showing, transforms, writer
 from boathouse.scheduling.options import Options
 from boathouse.scheduling.pods import ownership
-from boathouse.scheduling.volumes import objects as storage_watches
+from boathouse.scheduling.state import ClusterState
+from boathouse.scheduling.volumes import objects
 from boathouse.telemetry import health
 from boathouse.telemetry.metrics import Gauge, Metrics, Reading
 from boathouse_policies import framework, model
 
-WATCH_SILENCE_S = 180.0
-"""A watch without a message for this time is unhealthy: bookmarks arrive about once a minute."""
+WATCH_SILENCE_S = 180.0  # a watch without a message for this time is unhealthy: bookmarks arrive about once a minute
 
 Watch = informer.Informer[Any]
 
@@ -25,11 +25,8 @@ class Scheduling:
     """A scheduler with its watches and gauges; run both `watch` and `run`.
 
     Attributes:
-        pods: All pods that use resources or are pending, of all schedulers.
-        ended: Task pods that ended, in the namespaces with jobs.
         aside: Objects of all kinds that were set aside.
-        namespaces: All namespaces: their labels name their default queues, and affinity selects by them.
-        devices: DeviceClasses. Nothing waits for their first list: a cluster may not serve them.
+        storage: Claims, volumes, and what provisions them, by plural.
     """
 
     def __init__(
@@ -47,23 +44,26 @@ class Scheduling:
         shadow_: shadow.Shadow | None = None,
     ) -> None:
         self.aside = aside = boundary.Boundary(events)
-        self.storage = storage_watches.StorageWatches(api, aside)
-        self.scheduler = subject = scheduler.Scheduler(
+        storage, self.storage = objects.watches(api, aside)
+        state = ClusterState(
             api,
             leader,
             events,
-            metrics,
+            metrics.scheduler,
             profile=profile,
             queues=queues,
-            on_fatal=on_fatal,
             options=options,
             queue_of=queue_of,
-            storage=self.storage.objects,
+            clock=scheduler.steady_clock(),
+            storage=storage,
             aside=aside,
-            shadow_=shadow_,
+            shadow=shadow_,
         )
+        self.scheduler = subject = scheduler.Scheduler(state, on_fatal=on_fatal)
         intake, transform_pod = subject.intake, subject.transform_pod
-        self.storage.subscribe(intake.on_storage)
+        for watch in self.storage.values():
+            watch.subscribe(lambda _: intake.on_storage())
+        # all pods that use resources or are pending, of all schedulers
         self.pods = informer.Informer(
             api,
             catalogue.PODS,
@@ -75,6 +75,7 @@ class Scheduling:
         self.nodes = informer.Informer(
             api, catalogue.NODES, on_change=intake.on_node, transform=transforms.node, aside=aside
         )
+        # task pods that ended, in the namespaces with jobs
         self.ended = informer.Informer(
             api,
             catalogue.PODS,
@@ -85,12 +86,14 @@ class Scheduling:
             transform=transform_pod,
             aside=aside,
         )
+        # all namespaces: their labels name their default queues, and affinity selects by them
         self.namespaces = informer.Informer(
             api, catalogue.NAMESPACES, on_change=intake.on_namespace, transform=transforms.namespace, aside=aside
         )
         self.quotas = informer.Informer(
             api, views.QUOTAS, on_change=intake.on_quota, transform=transforms.quota, aside=aside
         )
+        # DeviceClasses. Nothing waits for their first list: a cluster may not serve them
         self.devices = informer.Informer(
             api,
             views.DEVICE_CLASSES,
@@ -100,16 +103,15 @@ class Scheduling:
             backoff=retries.Backoff(base_s=1.0, cap_s=600.0),
         )
         self.consistency = consistency.ConsistencyChecker(subject, self.pods, self.nodes, on_fatal=on_fatal)
-        self.outlived = outlived.OutlivedPods(api, leader, subject.state.clock)
-        self.showing = showing.Showing(api, leader, subject.state, subject.pod_writer, subject.executor)
-        for on_pod in (self.outlived.on_pod, subject.state.placeholders.on_pod, self.showing.on_pod):
+        self.outlived = outlived.OutlivedPods(api, leader, state.clock)
+        self.showing = showing.Showing(state, subject.executor.start)
+        for on_pod in (self.outlived.on_pod, state.placeholders.on_pod, self.showing.on_pod):
             self.pods.subscribe(on_pod)
-        metrics.gauges.add(*gauges.SchedulerGauges(subject, leader).all(), *self._gauges())
+        metrics.gauges.add(*gauges.SchedulerGauges(subject).all(), *self._gauges())
 
     async def synced(self) -> None:
         """Wait until all watches have processed their first list."""
-        await self.storage.synced()
-        for watch in (self.namespaces, self.nodes, self.pods, self.ended, self.quotas):
+        for watch in (*self.storage.values(), self.namespaces, self.nodes, self.pods, self.ended, self.quotas):
             await watch.synced.wait()
 
     async def watch(self) -> None:
@@ -122,7 +124,8 @@ class Scheduling:
             for first in (self.namespaces, self.nodes):
                 group.create_task(first.run())
                 await first.synced.wait()
-            for watch in (self.pods, self.ended, self.quotas, self.devices, self.storage):
+            others: tuple[Watch, ...] = (self.pods, self.ended, self.quotas, self.devices, *self.storage.values())
+            for watch in others:
                 group.create_task(watch.run())
 
     async def run(self) -> None:
@@ -144,20 +147,15 @@ class Scheduling:
 
     def add_probes(self, state: health.Health) -> None:
         """Add liveness probes for silent watches and a stalled scheduling loop."""
-        for name, watch in (
-            ("pods", self.pods),
-            ("nodes", self.nodes),
-            ("ended pods", self.ended),
-            *self.storage,
-            ("namespaces", self.namespaces),
-            ("quotas", self.quotas),
-        ):
+        watches: dict[str, Watch] = {"pods": self.pods, "nodes": self.nodes, "ended pods": self.ended, **self.storage}
+        watches |= {"namespaces": self.namespaces, "quotas": self.quotas}
+        for name, watch in watches.items():
             state.liveness[f"watch of {name}"] = _freshness(watch)
             state.readiness[f"first list of {name}"] = _first_list(watch)
         state.liveness["scheduling loop"] = self.scheduler.heartbeat
 
     def _gauges(self) -> tuple[Gauge, ...]:
-        watches: dict[str, Watch] = {"pods": self.pods, "nodes": self.nodes, "ended": self.ended, **dict(self.storage)}
+        watches: dict[str, Watch] = {"pods": self.pods, "nodes": self.nodes, "ended": self.ended, **self.storage}
 
         def of_watches(name: str, documentation: str, value: Callable[[Watch], float], *, counts: bool = True) -> Gauge:
             """Return a counter of all watches, or a gauge of those that have their first list."""
@@ -168,17 +166,11 @@ class Scheduling:
             return Gauge(f"boathouse_watch_{name}", documentation, read, ("watch",), counts)
 
         set_aside = "Objects that cannot be represented and were set aside, by kind and by what failed"
+        age, lag = "Age of the last message of a watch", "Processing time of the last batch of events"
         return (
             Gauge("boathouse_objects_set_aside", set_aside, self._set_aside, ("kind", "reason"), counts=True),
-            of_watches(
-                "freshness_seconds",
-                "Age of the last message of a watch",
-                lambda watch: watch.freshness_s(),
-                counts=False,
-            ),
-            of_watches(
-                "lag_seconds", "Processing time of the last batch of events", lambda watch: watch.lag_s, counts=False
-            ),
+            of_watches("freshness_seconds", age, lambda watch: watch.freshness_s(), counts=False),
+            of_watches("lag_seconds", lag, lambda watch: watch.lag_s, counts=False),
             of_watches("events", "Watch events about objects", lambda watch: watch.stats.events),
             of_watches("lists", "Lists that were read completely", lambda watch: watch.stats.lists),
             of_watches("failures", "Lists and watches that failed", lambda watch: watch.stats.failures),

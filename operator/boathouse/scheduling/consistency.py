@@ -35,9 +35,7 @@ class ConsistencyChecker(Part):
         super().__init__(subject.state)
         self._subject = subject
         self._watches: dict[str, Watch] = {"pods": pods, "nodes": nodes}
-        self._shown_pods = pods.objects
-        self._on_fatal = on_fatal
-        self._sleep = sleep
+        self._shown_pods, self._on_fatal, self._sleep = pods.objects, on_fatal, sleep
 
     async def run(self) -> None:
         """Compare until cancelled."""
@@ -49,11 +47,7 @@ class ConsistencyChecker(Part):
                 group.create_task(retries.Loop(name, action, every_s=every_s).run())
 
     async def compare(self) -> bool:
-        """Compare once, and compare objects that differ a second time.
-
-        Returns:
-            False if there is drift; True if all is equal or could not be compared.
-        """
+        """Compare once, and objects that differ a second time. Return whether there is no drift, as far as is known."""
         try:
             differences = [
                 f"{kind} {key}" for kind, watch in self._watches.items() for key in await self._watch_drift(watch)
@@ -79,8 +73,7 @@ class ConsistencyChecker(Part):
     async def _watch_drift(self, watch: Watch) -> list[str]:
         """Compare a watch with a LIST, and again after its next message, because a watch may be behind without drift.
 
-        Raises:
-            errors.ClusterError: The LIST failed, or the watch had no message, so nothing was compared.
+        Raises errors.ClusterError if the LIST failed, or the watch had no message, so nothing was compared.
         """
         first = await watch.compare()
         if not first:
@@ -102,4 +95,4 @@ class ConsistencyChecker(Part):
     async def confirm(self) -> None:
         """Read the pods that were placed some time ago and that no watch confirmed, and apply their actual state."""
         for row in self._pods.unconfirmed(CONFIRM_AFTER_S):
-            self._subject.intake.read(row, await self._subject.pod_writer.read(row.id))
+            self._subject.intake.read(row, await self._writer.read(row.id))

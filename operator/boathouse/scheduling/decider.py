@@ -6,7 +6,7 @@ import time
 from collections.abc import Container, Iterator, Sequence
 from typing import TypeAlias
 
-from boathouse.scheduling import cycle, limits, reservations
+from boathouse.scheduling import jobs, limits, reservations
 from boathouse.scheduling.pods import rows, table
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
@@ -17,8 +17,7 @@ log = logs.get(__name__)
 
 
 CONDITIONS_EVERY_S = 0.5
-ADVISED_EVERY_S = 1.0
-"""Maximum time between two cycles while a controller of the profile has something to watch."""
+ADVISED_EVERY_S = 1.0  # maximum time between two cycles while a controller of the profile has something to watch
 Advice: TypeAlias = model.Resize | model.Suspend | model.Resume | model.Scale | model.Speculate
 
 
@@ -42,11 +41,11 @@ class PendingPods(Part):
         """Return when a class may qualify; infinity if none may."""
         return next(iter(self._since_s.values()), math.inf) + self._options.pending_ahead_delay_s
 
-    def decide(self, result: cycle.CycleResult | None) -> Iterator[rows.Operation]:
+    def decide(self, plan: framework.Plan | None) -> Iterator[rows.Operation]:
         """Yield the operations that create pods without a node now, after a cycle or None without one."""
         if not self._options.pending_ahead:
             return
-        self._note(result, self._clock())
+        self._note(plan, self._clock())
         for class_id in list(self._due):
             queued = self._queue.get(class_id)
             for task in queued.pool.pending()[: self._options.pending_ahead] if queued is not None else ():
@@ -56,11 +55,12 @@ class PendingPods(Part):
                 if (operation := self._pods.decide_ahead(task, queued.task_class)) is not None:
                     yield operation
 
-    def _note(self, result: cycle.CycleResult | None, now_s: float) -> None:
+    def _note(self, plan: framework.Plan | None, now_s: float) -> None:
         """Note the classes that lack nodes, and which of them have for so long that they qualify."""
-        placed, left = (result.placed, result.left) if result is not None else (frozenset(), {})
+        placed = set[model.ClassId]() if plan is None else placed_classes(plan)
+        left = {} if plan is None else plan.left
         for class_id in placed | left.keys():
-            lacks_nodes = left.get(class_id) in self._lacking
+            lacks_nodes = class_id in left and left[class_id].verdict.code in self._lacking
             if not lacks_nodes or class_id in placed:
                 self._forget(class_id)
             if lacks_nodes and class_id not in self._due and self._creates(class_id):
@@ -80,6 +80,11 @@ class PendingPods(Part):
     def _forget(self, class_id: model.ClassId) -> None:
         self._since_s.pop(class_id, None)
         self._due.pop(class_id, None)
+
+
+def placed_classes(plan: framework.Plan) -> set[model.ClassId]:
+    """Return the classes of which a plan places tasks."""
+    return {decision.task_class.id for decision in plan.decisions if isinstance(decision, model.Create | model.Bind)}
 
 
 class Decider(Part):
@@ -123,45 +128,61 @@ class Decider(Part):
         self._queue.wake(tallies.take_woken())
         if self._exclusions.expire():
             self._queue.nodes_changed()
-        now_s, result = self._clock(), None
+        now_s, plan = self._clock(), None
         is_advised = now_s >= self._cycle_s + ADVISED_EVERY_S and not self._is_idle()
         if self._reservations.are_restored() and (self._queue.tick(now_s) or is_advised):
             began, self._cycle_s = time.perf_counter(), now_s
-            result = self._cycle(now_s)
-            yield from self._begin_all(result.decisions)
+            plan = self._cycle(now_s)
+            yield from self._begin_all(plan.decisions)
             self._counters.cycle_s.observe(time.perf_counter() - began)
             self._conditions_due_s = min(self._conditions_due_s, max(now_s, self._conditions_at_s + CONDITIONS_EVERY_S))
         if now_s >= self._conditions_due_s:
             self._conditions_due_s, self._conditions_at_s = math.inf, now_s
             self._update_conditions()
         self._conditions.flush()
-        yield from self._ahead.decide(result)
+        yield from self._ahead.decide(plan)
 
-    def _cycle(self, now_s: float) -> cycle.CycleResult:
+    def _cycle(self, now_s: float) -> framework.Plan:
         """Run the cycle. If it raises, set the jobs aside that cause the error, and run it without them.
 
-        Raises:
-            Exception: The cycle raised, but with no single job. Run it again, with all tasks of each job.
+        Raises Exception if the cycle raised, but with no single job. Run it again, with all tasks of each job.
         """
         try:
-            result = self._run(now_s)
+            plan = self._run(now_s)
         except Exception:
-            todo = (
-                (entry, [row.task for row in self._jobs.rows(entry) if row.task is not None])
-                for entry in self._jobs.entries()
-                if not entry.is_aside
-            )
-            queues, view = list(self._queue.queues.values()), self._ledger.snapshot(now_s)
-            culprits = cycle.culprits(todo, queues, self._profile_now(), self._state.axis, view)
-            if not culprits:
-                self._jobs.mark_all()
+            if not (culprits := self._culprits(now_s)):
+                self._jobs.changed.update(entry.job.id for entry in self._jobs.entries())  # half of it may be applied
                 raise
             for entry, error in culprits:
                 self._state.set_job_aside(entry, error)
-            result = self._run(now_s)
-        self._counters.unschedulable(self._diagnoses.update(result))
+            plan = self._run(now_s)
         self._report_reserved()
-        return result
+        return plan
+
+    def _run(self, now_s: float) -> framework.Plan:
+        began_s, shadow, view = time.thread_time(), self._state.shadow, self._ledger.snapshot(now_s)
+        plan = framework.run_cycle(self._queue, self._profile_now(), view)
+        fresh = self._diagnoses.update(plan, placed_classes(plan))
+        if shadow is not None:
+            shadow.freeze(self._queue, view, plan, self._filters_now(), time.thread_time() - began_s)
+        self._queue.apply(plan, now_s)
+        self._counters.unschedulable(fresh)
+        return plan
+
+    def _culprits(self, now_s: float) -> list[tuple[jobs.Entry, Exception]]:
+        """Return the jobs for which a cycle with only this job raises, with the error."""
+        queues, view, raising = list(self._queue.queues.values()), self._ledger.snapshot(now_s), []
+        for entry in [entry for entry in self._jobs.entries() if not entry.is_aside]:
+            try:
+                queue = framework.SchedulingQueue(self._state.axis, queues)
+                tasks = [row.task for row in self._jobs.rows(entry) if row.task is not None]
+                queue.submit(entry.job, entry.classes, tasks)
+                plan = framework.run_cycle(queue, self._profile_now(), view)
+                plan.diagnoses()
+                queue.apply(plan, now_s)
+            except Exception as error:  # noqa: BLE001 - the question is which job makes it raise
+                raising.append((entry, error))
+        return raising
 
     def _report_reserved(self) -> None:
         """Publish an event for each node that was newly reserved when the last cycle began, once for each owner."""
@@ -170,30 +191,17 @@ class Decider(Part):
             for reservation in self._state.profile.reserve.reservations()
         }
         for node, task_class in reserved.keys() - self._reserved:
-            for entry in filter(None, map(self._jobs.entry, self._jobs.gangs)):
+            for entry, _ in self._jobs.all_gangs():
                 if entry.factory is not None and entry.class_of(task_class) is not None:
-                    wait_s = reserved[node, task_class].wait_s
-                    note = f"{node} is reserved for its pods; predicted wait {wait_s:.0f} s"
+                    note = f"{node} is reserved for its pods; predicted wait {reserved[node, task_class].wait_s:.0f} s"
                     self._conditions.note_job(entry.job, entry.factory.resource, "Reserved", note)
         self._reserved = set(reserved)
-
-    def _run(self, now_s: float) -> cycle.CycleResult:
-        began_s, shadow = time.thread_time(), self._state.shadow
-        view = self._ledger.snapshot(now_s)
-        if shadow is None:
-            return cycle.run(self._queue, self._profile_now(), view, self._diagnoses.wants)
-
-        def planned(plan: framework.Plan) -> None:
-            shadow.freeze(self._queue, view, plan, self._filters_now(), time.thread_time() - began_s)
-
-        return cycle.run(self._queue, self._profile_now(), view, self._diagnoses.wants, planned)
 
     def _profile_now(self) -> framework.Profile:
         profile, more = self._state.profile, self._filters_now()
         return dataclasses.replace(profile, filters=(*profile.filters, *more)) if more else profile
 
     def _filters_now(self) -> tuple[framework.Filter, ...]:
-        """Return the filters of this cycle that are the operator's own."""
         candidates: tuple[tuple[framework.Filter, object], ...] = (
             (self._exclusions, len(self._exclusions)),
             (self._volumes, self._volumes.is_needed),
@@ -220,8 +228,7 @@ class Decider(Part):
                 self._reservations.reserve(reservation)
                 self._jobs.touch(reservation.job.id)
             yield operation
-        for job in expected:
-            self._jobs.mark_job(job)  # its driver cannot start after all
+        self._jobs.changed.update(expected)  # their drivers cannot start after all
 
     def _may_begin(self, decision: model.Decision, gangs: Container[model.JobId]) -> bool:
         if not isinstance(decision, model.Create | model.Bind) or decision.job.id not in gangs:

@@ -11,7 +11,7 @@ from typing import Any
 from boathouse import fair
 from boathouse.cluster import boundary, catalogue, wire
 from boathouse.resources import names
-from boathouse.scheduling import admitted, gangs, jobs, outcomes, reasons, writer
+from boathouse.scheduling import admitted, gangs, jobs, outcomes, reasons
 from boathouse.scheduling.pods import rows, translate
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.scheduling.volumes import book
@@ -21,32 +21,21 @@ from boathouse_policies import model
 
 log = logs.get(__name__)
 
-VOLUMES_BOUND_WITHIN_S = 600.0
-"""As kube-scheduler's bindTimeoutSeconds."""
-SET_ASIDE_S = 10.0
-"""How long a pod waits at least that could not be written because of a fault."""
-SLOW_START = 2
-"""How many writes of a namespace may be in flight at first: more as they succeed."""
-LONGEST_FIGURES = 512
-"""Maximum size of the annotation with figures, in characters."""
-_OF_SIZE = {names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION}
-"""Annotations of a pod that follow from its size."""
+VOLUMES_BOUND_WITHIN_S = 600.0  # as kube-scheduler's bindTimeoutSeconds
+SET_ASIDE_S = 10.0  # how long a pod waits at least that could not be written because of a fault
+SLOW_START = 2  # how many writes of a namespace may be in flight at first: more as they succeed
+LONGEST_FIGURES = 512  # maximum size of the annotation with figures, in characters
+_OF_SIZE = {names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION}  # annotations of a pod that follow from its size
 
 
 class Executor(Part):
     """Writes operations, several at a time, of several namespaces in turn."""
 
     def __init__(
-        self,
-        state: ClusterState,
-        pod_writer: writer.Writer,
-        volumes: volume_writer.VolumeWriter,
-        *,
-        finished: Callable[[rows.Operation, outcomes.Outcome, float], None],
+        self, state: ClusterState, *, finished: Callable[[rows.Operation, outcomes.Outcome, float], None]
     ) -> None:
         super().__init__(state)
-        self._writer = pod_writer
-        self._volume_writer = volumes
+        self._volume_writer = volume_writer.VolumeWriter(state.api, state.leader, state.volumes)
         self._finished = finished
         self._parked: list[rows.Operation] = []  # no worker waits for volumes: that may take minutes
         self.operations: fair.FairQueue[rows.Operation] = fair.FairQueue(state.options.workers, slow_start=SLOW_START)
@@ -72,15 +61,14 @@ class Executor(Part):
     def _volumes_failed(
         self, operation: rows.Operation, promise: book.Promise, awaits: book.Revisions
     ) -> outcomes.NotDone | None:
-        """Say why the volumes of an operation will not be bound; None if they may be."""
         try:
             failed = self._volume_writer.failure(promise, awaits)
         except Exception as error:  # noqa: BLE001 - what one claim or volume holds must not stop the others
             return self._set_aside(operation, error)
-        if failed is None and self._clock() >= operation.until_s:
-            message = f"the volumes of {', '.join(promise.claims)} were not bound in {VOLUMES_BOUND_WITHIN_S:.0f} s"
-            return outcomes.NotDone(reason=volume_writer.TIMED_OUT, message=message)
-        return failed
+        if failed is not None or self._clock() < operation.until_s:
+            return failed
+        message = f"the volumes of {', '.join(promise.claims)} were not bound in {VOLUMES_BOUND_WITHIN_S:.0f} s"
+        return outcomes.NotDone(reason=volume_writer.TIMED_OUT, message=message)
 
     def _set_aside(self, operation: rows.Operation, error: Exception) -> outcomes.NotDone:
         """Report that a pod cannot be written because of a fault, and return the outcome, after which it is retried."""
@@ -212,10 +200,8 @@ class Executor(Part):
             return False
 
     def _expected_manifest(self, operation: rows.Operation, entry: jobs.Entry) -> dict[str, Any] | None:
-        """Return the manifest of an executor for a driver that is about to be created; None for another task."""
-        if entry.gang is None or operation.row.id != entry.gang.driver:
-            return None
-        if not isinstance(entry.factory, jobs.ExpectingFactory):
+        is_driver = entry.gang is not None and operation.row.id == entry.gang.driver
+        if not is_driver or not isinstance(entry.factory, jobs.ExpectingFactory):
             return None
         try:
             manifest = entry.factory.build_expected(self._expected(entry, operation.row.id))
@@ -226,7 +212,6 @@ class Executor(Part):
         return manifest
 
     def _reserved(self, operation: rows.Operation) -> dict[str, str]:
-        """Return the annotation of a driver that says where room is reserved for its executors."""
         entry = self._jobs.entry_of(operation.row)
         if entry is None or entry.gang is None or not operation.row.is_submitted:
             return {}
@@ -262,9 +247,8 @@ class Executor(Part):
         else:
             if resources.covers(requested):
                 return manifest
-            log.error(
-                "a pod requests more than the scheduler decided", pod=task, decided=str(resources), asked=str(requested)
-            )
+            more = "a pod requests more than the scheduler decided"
+            log.error(more, pod=task, decided=str(resources), asked=str(requested))
             message = f"the pod requests {requested}, but the scheduler decided {resources}"
         return outcomes.NotDone(reason="PodInvalid", message=message, at_least_s=SET_ASIDE_S)
 
@@ -276,7 +260,6 @@ class Executor(Part):
         return next((entry.of_manifest(entry.gang.executor.id, size) for size in sizes), None)
 
     def _is_valid(self, operation: rows.Operation) -> bool:
-        """Say, just before the write, whether it still makes sense."""
         row = operation.row
         if not operation.is_current or row.task is None or self._jobs.backoff_of(row) is not None:
             return False  # it is void, its job is gone, or its namespace was refused a pod since

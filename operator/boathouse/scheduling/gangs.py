@@ -49,16 +49,11 @@ _BEGUN = _ON_A_NODE | {PodState.CREATING}
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """The rows of a gang now.
+    """The rows of a gang now."""
 
-    Attributes:
-        driver: The driver; None after its end, and while a pod of another owner has its name.
-        executors: The executors that have a node, are being bound to one, or may be.
-    """
-
-    driver: rows.PodRow | None
+    driver: rows.PodRow | None  # the driver; None after its end, and while a pod of another owner has its name
     expected: Sequence[rows.PodRow]
-    executors: Sequence[gang_minimum.Executor]
+    executors: Sequence[gang_minimum.Executor]  # the executors that have a node, are being bound to one, or may be
 
     @property
     def has_begun(self) -> bool:

@@ -1,12 +1,13 @@
 """Gauges of the scheduler, read from its state at each scrape."""
 
 import statistics
+from collections.abc import Callable, Iterable
 
-from boathouse.scheduling import gangs, scheduler, writer
+from boathouse.scheduling import gangs, scheduler
 from boathouse.scheduling.pods import facts, rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
-from boathouse.suspension import reconciler
+from boathouse.suspension import suspending
 from boathouse.suspension.stages import Stage
 from boathouse.telemetry.metrics import Gauge, Reading
 from boathouse_policies import framework, model
@@ -19,21 +20,19 @@ _QUEUE = ("queue",)
 class SchedulerGauges(Part):
     """Reads the gauges of a scheduler."""
 
-    def __init__(self, subject: scheduler.Scheduler, leader: writer.Leadership) -> None:
+    def __init__(self, subject: scheduler.Scheduler) -> None:
         super().__init__(subject.state)
         self._operations = subject.executor.operations
-        self._leader = leader
         self._guard = guard.guard_of(subject.state.profile)
 
     def all(self) -> tuple[Gauge, ...]:
         """Return all gauges."""
-        leader = self._leader
         return (
-            Gauge("boathouse_leader", "1 while this process is the leader", leader.valid),
+            Gauge("boathouse_leader", "1 while this process is the leader", self._leader.valid),
             Gauge(
                 "boathouse_leader_epoch",
                 "Epoch of this process's leadership; 0 without leadership",
-                lambda: leader.epoch or 0,
+                lambda: self._leader.epoch or 0,
             ),
             Gauge(
                 "boathouse_cache_size",
@@ -53,25 +52,10 @@ class SchedulerGauges(Part):
             ),
             Gauge("boathouse_pending_pods", "Pods that exist and have no node", self._pending_pods, ("state",)),
             Gauge(
-                "boathouse_pending_tasks",
-                "Pending tasks by queue and reason",
-                self._pending_tasks,
-                ("queue", "reason"),
+                "boathouse_pending_tasks", "Pending tasks by queue and reason", self._pending_tasks, ("queue", "reason")
             ),
-            Gauge("boathouse_queue_used_cpu_cores", "CPU requests placed", lambda: _cores(self._used()), _QUEUE),
-            Gauge("boathouse_queue_used_memory_bytes", "Memory requests placed", lambda: _bytes(self._used()), _QUEUE),
-            Gauge(
-                "boathouse_queue_demand_cpu_cores",
-                "CPU requests placed or waiting",
-                lambda: _cores(self._demand()),
-                _QUEUE,
-            ),
-            Gauge(
-                "boathouse_queue_demand_memory_bytes",
-                "Memory requests placed or waiting",
-                lambda: _bytes(self._demand()),
-                _QUEUE,
-            ),
+            *_of_queues("used", "placed", self._used),
+            *_of_queues("demand", "placed or waiting", self._demand),
             Gauge(
                 "boathouse_queue_dominant_share_ratio",
                 "Dominant share of the cluster that a queue uses",
@@ -93,7 +77,7 @@ class SchedulerGauges(Part):
             Gauge(
                 "boathouse_oldest_reservation_age_seconds",
                 "Age of the oldest reservation for an expected task; 0 without reservations",
-                self._oldest_reservation_s,
+                lambda: self._oldest_s(row.reserved_s for row in self._reserved()),
             ),
             Gauge(
                 "boathouse_reserved_nodes",
@@ -103,7 +87,7 @@ class SchedulerGauges(Part):
             Gauge(
                 "boathouse_reservation_age_seconds",
                 "Age of the oldest reservation of nodes for a driver or executor; 0 without reservations",
-                self._oldest_reserved_node_s,
+                lambda: self._oldest_s(held.since_s for held in self._state.profile.reserve.reservations()),
             ),
             Gauge("boathouse_excluded_nodes", "Node exclusions after kubelet refusals", lambda: len(self._exclusions)),
             Gauge(
@@ -138,7 +122,7 @@ class SchedulerGauges(Part):
             Gauge(
                 "boathouse_owed_cpu_cores",
                 "CPU requests that resumed tasks do not have again",
-                lambda: sum(map(reconciler.ungrown_milli, self._pods.suspensions())) / _MILLI,
+                lambda: sum(map(suspending.ungrown_milli, self._pods.suspensions())) / _MILLI,
             ),
             Gauge("boathouse_in_flight_writes", "Decisions not yet in flight", lambda: len(self._operations)),
         )
@@ -149,9 +133,8 @@ class SchedulerGauges(Part):
         counts[PodState.CONFIRMED] -= counts["suspended"]
         return {(state,): count for state, count in counts.items()}
 
-    def _oldest_reserved_node_s(self) -> float:
-        reserved = self._state.profile.reserve.reservations()
-        return max((self._clock() - reservation.since_s for reservation in reserved), default=0.0)
+    def _oldest_s(self, since_s: Iterable[float]) -> float:
+        return max((self._clock() - began_s for began_s in since_s), default=0.0)
 
     def _figures(self, name: str) -> list[float]:
         return [value for policy in self._state.profile.figures for value in policy.of_policy().get(name, ())]
@@ -195,12 +178,8 @@ class SchedulerGauges(Part):
     def _waiting(self) -> list[framework.QueuedClass]:
         return [queued for entry in self._jobs.entries() for queued in self._queue.classes_of(entry.job.id)]
 
-    def _oldest_reservation_s(self) -> float:
-        return max((self._clock() - row.reserved_s for row in self._reserved()), default=0.0)
-
     def _reserved(self) -> list[rows.PodRow]:
-        all_gangs = [entry.gang for entry in self._jobs.entries() if entry.gang is not None]
-        return [row for gang in all_gangs for row, _ in gangs.reserved(gang, self._pods)]
+        return [row for _, gang in self._jobs.all_gangs() for row, _ in gangs.reserved(gang, self._pods)]
 
     def _used(self) -> dict[str, tuple[int, int]]:
         view = self._ledger.snapshot(0.0)
@@ -231,9 +210,14 @@ def _lent_milli(pod: facts.PodFacts) -> int:
     return 0 if pod.suspension is None else max(0, pod.suspension.cpu_request_milli - pod.resources.cpu_milli)
 
 
-def _cores(amounts: dict[str, tuple[int, int]]) -> Reading:
-    return {(queue,): cpu_milli / _MILLI for queue, (cpu_milli, _) in amounts.items()}
+def _of_queues(name: str, which: str, read: Callable[[], dict[str, tuple[int, int]]]) -> tuple[Gauge, Gauge]:
+    def cores() -> Reading:
+        return {(queue,): cpu_milli / _MILLI for queue, (cpu_milli, _) in read().items()}
 
+    def memory_bytes() -> Reading:
+        return {(queue,): memory for queue, (_, memory) in read().items()}
 
-def _bytes(amounts: dict[str, tuple[int, int]]) -> Reading:
-    return {(queue,): memory_bytes for queue, (_, memory_bytes) in amounts.items()}
+    return (
+        Gauge(f"boathouse_queue_{name}_cpu_cores", f"CPU requests {which}", cores, _QUEUE),
+        Gauge(f"boathouse_queue_{name}_memory_bytes", f"Memory requests {which}", memory_bytes, _QUEUE),
+    )

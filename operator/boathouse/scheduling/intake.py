@@ -35,9 +35,7 @@ class Intake(Part):
     ) -> None:
         super().__init__(state)
         self._refusals = state.jobs.refused
-        self._transform_pod = transform_pod
-        self._wake = wake
-        self._on_fatal = on_fatal
+        self._transform_pod, self._wake, self._on_fatal = transform_pod, wake, on_fatal
 
     def submit(
         self,
@@ -47,20 +45,10 @@ class Intake(Part):
         factory: jobs.PodFactory,
         suspend_until_s: float | None = None,
     ) -> list[model.TaskId]:
-        """Replace the tasks that a job still has to do.
+        """Replace the tasks that a job still has to do, those that run included; its classes are served in order.
 
-        Args:
-            job: The job.
-            classes: Its classes, in the order in which they are served.
-            tasks: Its tasks that are not done, those that run included.
-            factory: Makes its pods.
-            suspend_until_s: Until when its author suspends its reducers that lack map output; None if not.
-
-        Returns:
-            Tasks of which a pod ended or was deleted: they are not scheduled, and need another task.
-
-        Raises:
-            ValueError: A task's class is not among the classes.
+        Returns the tasks of which a pod ended or was deleted: they are not scheduled, and need another task. Raises
+        ValueError if a task's class is not among the classes.
         """
         class_ids = {task_class.id for task_class in classes}
         if strange := next((task for task in tasks if task.task_class not in class_ids), None):
@@ -184,7 +172,6 @@ class Intake(Part):
             self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, ownership.problem_of(pod))
 
     def _exclude_node(self, pod: facts.PodFacts) -> None:
-        """Keep pods of a class from a node for a while whose kubelet refused one."""
         if (reason := refusals.rejection(pod)) is None:
             return
         self._counters.rejection(reason)
@@ -198,8 +185,7 @@ class Intake(Part):
                 self._room_freed(freed)
                 self._wake()
             if change.affects is not None:
-                self._jobs.mark_job(change.affects)
-                self._jobs.touch(change.affects)
+                self._jobs.mark(change.affects)
                 self._wake()
             row = change.row
             self._follow(change)
@@ -265,8 +251,7 @@ class Intake(Part):
     def _problem(self, row: rows.PodRow, pod: facts.PodFacts) -> PendingReason | None:
         """Admit a foreign pod; return the reason if it is not admitted.
 
-        Raises:
-            ValueError, ArithmeticError: It cannot be represented.
+        Raises ValueError, ArithmeticError if it cannot be represented.
         """
         if not pod.is_bindable or (row.parent is not None and not self._jobs.has_driver(pod)):
             self._jobs.dismiss(row)

@@ -54,11 +54,7 @@ class PodFactory(Protocol):
     ) -> dict[str, Any]:
         """Return a pod's manifest without the epoch.
 
-        Args:
-            task: The task.
-            resources: The size of its pod.
-            node: Its `spec.nodeName`; None for a pod without a node.
-            expected: The size that was chosen for the pods that this pod creates; None if it creates none.
+        `expected` is the size that was chosen for the pods that this pod creates; None if it creates none.
         """
         ...
 
@@ -74,50 +70,42 @@ class ExpectingFactory(PodFactory, Protocol):
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Entry:
-    """A job with its classes.
-
-    Attributes:
-        namespace: Namespace of its pods; empty until it has tasks.
-        factory: Builds its pods; None for foreign pods.
-        is_aside: Whether it was set aside: it has no pending tasks until other classes are submitted.
-        api_refusal: Last refusal of the API server; None after an accepted write.
-        excess: Why some classes are not considered, because its namespace exceeds its limits; empty if all are.
-        gang: Its driver and the expected executors; None if it has no gang.
-        pending_reason: Why the gang is not in the queue; None if it is.
-        lacks_nodes: Whether that is only because no present nodes could hold it.
-        hidden: Why a gang that waits for nodes does not show itself to a cluster autoscaler; empty if it does.
-        has_begun: Whether the driver of the gang has a node.
-        first: Tasks of a gang that has begun and lacks part of its minimum: they go before all others.
-        suspend_until_s: Until when its author suspends its reducers that lack map output; None if not.
-        planned: Its submitted classes as its owner submitted them, without what admission adds.
-        admission: What admission adds to the pods of a class, once a pod of it was admitted; None for nothing.
-        limits: Limits of the driver's pod and of an expected one; None if not yet computed.
-        unpredictable: Classes whose pods are created without a node, because a webhook refuses dry runs.
-    """
+    """A job with its classes."""
 
     job: model.Job
-    namespace: str = ""
+    namespace: str = ""  # namespace of its pods; empty until it has tasks
     classes: tuple[model.TaskClass, ...] = ()
-    factory: PodFactory | None = None
-    is_aside: bool = False
-    api_refusal: PendingReason | None = None
-    excess: str = ""
-    gang: gang_minimum.Gang | None = None
-    pending_reason: PendingReason | None = None
-    lacks_nodes: bool = False
-    hidden: str = ""
-    has_begun: bool = False
+    factory: PodFactory | None = None  # builds its pods; None for foreign pods
+    is_aside: bool = False  # whether it was set aside: it has no pending tasks until other classes are submitted
+    api_refusal: PendingReason | None = None  # last refusal of the API server; None after an accepted write
+    excess: str = ""  # why some classes are not considered, because its namespace exceeds its limits; empty if all are
+    gang: gang_minimum.Gang | None = None  # its driver and the expected executors; None if it has no gang
+    pending_reason: PendingReason | None = None  # why the gang is not in the queue; None if it is
+    lacks_nodes: bool = False  # whether that is only because no present nodes could hold it
+    hidden: str = ""  # why a gang that waits for nodes does not show itself to a cluster autoscaler; empty if it does
+    has_begun: bool = False  # whether the driver of the gang has a node
+    # tasks of a gang that has begun and lacks part of its minimum: they go before all others
     first: Sequence[rows.PodRow] = ()
+    # until when its author suspends its reducers that lack map output; None if not
     suspend_until_s: float | None = None
+    # its submitted classes as its owner submitted them, without what admission adds
     planned: tuple[model.TaskClass, ...] = ()
+    # what admission adds to the pods of a class, once a pod of it was admitted; None for nothing
     admission: dict[model.ClassId, admitted.Changes | None] = dataclasses.field(default_factory=dict)
+    # limits of the driver's pod and of an expected one; None if not yet computed
     limits: gang_minimum.Limits | None = None
+    # classes whose pods are created without a node, because a webhook refuses dry runs
     unpredictable: set[model.ClassId] = dataclasses.field(default_factory=set)
 
     @property
     def of_children(self) -> tuple[model.TaskClass, ...]:
         """Its classes that its owner did not submit: those of pods that its pods created."""
         return self.classes[len(self.planned) :]
+
+    @property
+    def precedence(self) -> tuple[int, float, model.JobId]:
+        """Its place among gangs: the highest priority first, then the one that waits the longest."""
+        return -self.job.priority, self.job.submitted_s, self.job.id
 
     def class_of(self, task_class: model.ClassId) -> model.TaskClass | None:
         """Return a class; None if the job does not list it any more."""
@@ -135,20 +123,12 @@ class Entry:
 
 
 _NEVER_TRIED = (-math.inf, model.TaskId(""))
-_RETRIED_AT_ONCE = 16
-"""Jobs per second that are checked again in a namespace that exceeds its limits of shapes."""
-PROBE_PATIENCE_S = 5.0
-"""If a probe gets no node within this time, a task of another job is tried."""
+_RETRIED_AT_ONCE = 16  # jobs per second that are checked again in a namespace that exceeds its limits of shapes
+PROBE_PATIENCE_S = 5.0  # if a probe gets no node within this time, a task of another job is tried
 
 
 class Jobs:
-    """Holds all jobs.
-
-    Attributes:
-        by_hand: Jobs of which the author suspends reducers.
-        touched: Jobs of which a task changed.
-        changing: Namespaces whose admission changes pods.
-    """
+    """Holds all jobs."""
 
     def __init__(
         self,
@@ -160,22 +140,19 @@ class Jobs:
         limits: TenantLimits = TenantLimits(),  # noqa: B008 - frozen
     ) -> None:
         self.refused = refusals.Refusals(clock)
-        self._queue = queue
-        self._pods = pods
-        self._clock = clock
-        self._queue_of = queue_of
+        self._queue, self._pods, self._clock, self._queue_of = queue, pods, clock, queue_of
         self._entries: dict[model.JobId, Entry] = {}
         self._in_namespace: dict[str, dict[model.JobId, None]] = {}
-        self._changed: set[model.JobId] = set()
         self._changed_rows: dict[rows.PodRow, None] = {}
         self._variety = Variety(limits, waiting=self._shapes_that_wait, nodes=lambda: len(pods.nodes), clock=clock)
-        self._has_excess_pods = False
+        self._has_excess_pods, self._retry_s = False, -math.inf
         self._excess_jobs: dict[str, dict[model.JobId, None]] = {}
-        self._retry_s = -math.inf
         self.gangs: set[model.JobId] = set()
-        self.by_hand: set[model.JobId] = set()
-        self.touched: dict[model.JobId, None] = {}
-        self.changing = admitted.Namespaces()
+        self.by_hand: set[model.JobId] = set()  # jobs of which the author suspends reducers
+        self.touched: dict[model.JobId, None] = {}  # jobs with a gang of which a task changed
+        # jobs of all of whose tasks the scheduling queue is told before the next cycle
+        self.changed: set[model.JobId] = set()
+        self.changing = admitted.Namespaces()  # namespaces whose admission changes pods
 
     # Submitted jobs
 
@@ -196,17 +173,15 @@ class Jobs:
         entry.admission = {class_id: changes for class_id, changes in entry.admission.items() if class_id in listed}
         classes = [entry.as_admitted(task_class) for task_class in classes]
         entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
-        entry.suspend_until_s = suspend_until_s
+        entry.suspend_until_s, entry.gang = suspend_until_s, gang_minimum.Gang.of(classes, tasks)
         (self.by_hand.discard if suspend_until_s is None else self.by_hand.add)(job.id)
-        entry.gang = gang_minimum.Gang.of(classes, tasks)
         ended = self._pods.submit(job.id, tasks)
         if not entry.namespace and tasks:
             entry.namespace = tasks[0].id.partition("/")[0]
             self._in_namespace.setdefault(entry.namespace, {})[job.id] = None
-        self._changed.add(job.id)
         if entry.gang is not None:
             self.gangs.add(job.id)
-        self.touch(job.id)
+        self.mark(job.id)
         return ended
 
     def learn(self, entry: Entry, task_class: model.ClassId, changes: admitted.Changes | None) -> bool:
@@ -223,28 +198,26 @@ class Jobs:
         entry.classes = (*classes, *entry.of_children)
         if entry.gang is not None:
             entry.gang = entry.gang.with_classes(classes)
-        self._mark(entry.job.id)
+        self.mark(entry.job.id)
         return True
 
     def withdraw(self, job: model.JobId) -> None:
         """Remove a job. Its owner deletes its pods."""
         if (entry := self._entries.pop(job, None)) is None:
             return
-        self._changed.discard(job)
-        self.by_hand.discard(job)
-        if job in self.gangs:
-            self.touch(job)
-            self.gangs.discard(job)
-        self._excess_jobs.get(entry.namespace, {}).pop(job, None)
-        self.refused.forget(entry.namespace, job, (task_class.id for task_class in entry.classes))
-        indexes.discard(self._in_namespace, entry.namespace, job)
+        self.touch(job)
+        for jobs in (self.changed, self.by_hand, self.gangs):
+            jobs.discard(job)
+        self.refused.forget(entry.namespace, job, [task_class.id for task_class in entry.classes])
+        for index in (self._excess_jobs, self._in_namespace):
+            indexes.discard(index, entry.namespace, job)
         self._pods.withdraw(job)
         self._queue.withdraw(job)
 
     def set_aside(self, job: model.JobId) -> None:
         """Set a job aside that makes scheduling fail: none of its tasks is pending."""
         self._entries[job].is_aside = True
-        self._changed.discard(job)
+        self.changed.discard(job)
         self._queue.withdraw(job)
 
     # Foreign pods
@@ -262,7 +235,7 @@ class Jobs:
             entry = self._entries[job_id] = Entry(job=self._foreign_job(pod))
         elif entry.job.queue != (queue := self._queue_of(pod)):  # its namespace has another default queue
             entry.job = dataclasses.replace(entry.job, queue=queue)
-            self._changed.add(job_id)
+            self.changed.add(job_id)
         if self._add_task(row, pod, entry, task_class):
             entry.namespace = row.namespace
             self._in_namespace.setdefault(row.namespace, {})[job_id] = None
@@ -273,9 +246,8 @@ class Jobs:
         if task_class not in entry.of_children:
             entry.classes += (task_class,)
         task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid, labels=pod.labels)
-        is_new = self._pods.admit(row, entry.job.id, task)
-        if is_new:
-            self._mark(entry.job.id)
+        if is_new := self._pods.admit(row, entry.job.id, task):
+            self.mark(entry.job.id)
         return is_new
 
     def _excess(self, row: rows.PodRow, task_class: model.TaskClass) -> str | None:
@@ -288,12 +260,8 @@ class Jobs:
     def reclassify(self, mentioned: Collection[framework.Mention]) -> bool:
         """Sort pending foreign pods into other classes by what of their labels a selector depends on now.
 
-        Args:
-            mentioned: Labels and their values, after the namespace of the pods that a selector may select by them; None
-                for all.
-
-        Returns:
-            Whether any pod has such a label.
+        `mentioned` has labels and their values, after the namespace of the pods that a selector may select by them;
+        None for all. Returns whether any pod has such a label.
         """
         is_reclassified, wanted = False, dict[str | None, set[model.LabelMention]]()
         for namespace, mention in mentioned:
@@ -310,11 +278,10 @@ class Jobs:
     def _class_of(self, pod: facts.PodFacts, job: model.JobId | None = None) -> model.TaskClass:
         """Return the class of a foreign pod, with the labels that selectors of pods depend on.
 
-        Raises:
-            UnreadablePodError: The pod cannot be represented.
+        Raises UnreadablePodError if the pod cannot be represented.
         """
-        tallies = self._pods.ledger.tallies
-        return ownership.foreign_class(pod, job, functools.partial(tallies.shown, pod.metadata.namespace))
+        shown = functools.partial(self._pods.ledger.tallies.shown, pod.metadata.namespace)
+        return ownership.foreign_class(pod, job, shown)
 
     def _add_child(self, row: rows.PodRow, pod: facts.PodFacts, job: model.JobId) -> str | None:
         """Schedule a pod that a driver made as a task of its job; return why that is not possible, or None."""
@@ -360,10 +327,11 @@ class Jobs:
         job = row.job
         self._pods.dismiss(row, is_excess=is_excess)
         if job is not None:
-            self._changed.add(job)
+            self.changed.add(job)
 
-    def _mark(self, job: model.JobId) -> None:
-        self._changed.add(job)
+    def mark(self, job: model.JobId) -> None:
+        """Note that the tasks of a job changed."""
+        self.changed.add(job)
         self.touch(job)
 
     def touch(self, job: model.JobId | None) -> None:
@@ -375,53 +343,50 @@ class Jobs:
         """Say whether the owner of a task's pod submitted its job since this process leads."""
         return row.facts is None or row.facts.task_of is None or row.facts.task_of in self._entries
 
+    def all_gangs(self) -> list[tuple[Entry, gang_minimum.Gang]]:
+        """Return the jobs that have a gang."""
+        return self._with_gangs(self.gangs)
+
     def gangs_in(self, namespace: str) -> list[tuple[Entry, gang_minimum.Gang]]:
         """Return the jobs of a namespace that have a gang."""
-        entries = (self._entries[job] for job in self._in_namespace.get(namespace, ()) if job in self.gangs)
-        return [(entry, entry.gang) for entry in entries if entry.gang is not None]
+        return self._with_gangs(job for job in self._in_namespace.get(namespace, ()) if job in self.gangs)
 
-    def mark_job(self, job: model.JobId) -> None:
-        """Tell the scheduling queue of all tasks of a job before the next cycle."""
-        self._changed.add(job)
+    def _with_gangs(self, jobs: Iterable[model.JobId]) -> list[tuple[Entry, gang_minimum.Gang]]:
+        entries = (self._entries[job] for job in jobs)
+        return [(entry, entry.gang) for entry in entries if entry.gang is not None]
 
     def mark_changed(self, row: rows.PodRow) -> None:
         """Update the scheduling queue with this task before the next cycle."""
         if row.job is not None:
             self._changed_rows[row] = None
 
-    def mark_all(self) -> None:
-        """Tell the scheduling queue of all jobs before the next cycle: it may hold half of a cycle that failed."""
-        self._changed.update(self._entries)
-
     def mark_ended(self, job: model.JobId, *, was_pending: bool) -> None:
         """Mark a task whose pod ended. The scheduling queue needs no update if the task was placed."""
         if was_pending or not self._pods.of_job(job):
-            self._changed.add(job)
+            self.changed.add(job)
 
     def sync(self) -> list[tuple[Entry, Exception]]:
         """Update the scheduling queue with changed jobs, or if possible only with their changed tasks.
 
-        Returns:
-            Jobs that the queue rejected, with the error.
+        Returns the jobs that the queue rejected, with the error.
         """
         failures = []
         self._retry_excess()
         for row in self._changed_rows:
             entry = self.entry_of(row)
-            if entry is not None and entry.job.id not in self._changed and not self._update(entry, row):
-                self._changed.add(entry.job.id)
+            if entry is not None and entry.job.id not in self.changed and not self._update(entry, row):
+                self.changed.add(entry.job.id)
         self._changed_rows.clear()
-        for job_id in sorted(self._changed):
+        for job_id in sorted(self.changed):
             entry = self._entries.get(job_id)
             if entry is not None and entry.factory is None and not self._pods.of_job(job_id):
                 self.withdraw(job_id)
             elif entry is not None and not entry.is_aside and (error := self._submit(entry)) is not None:
                 failures.append((entry, error))
-        self._changed.clear()
+        self.changed.clear()
         return failures
 
     def _submit(self, entry: Entry) -> Exception | None:
-        """Submit a job to the scheduling queue; return the error if the queue rejects it, else None."""
         classes = self._considered(entry)
         ids = {task_class.id for task_class in classes}
         is_held, tasks, placed = self.backoff_of_job(entry.job.id) is not None, [], set()
@@ -463,8 +428,7 @@ class Jobs:
 
     def next_s(self) -> float:
         """Return when `sync` is due without an event; infinity for never."""
-        excess = self._has_excess_pods or any(self._excess_jobs.values())
-        return min(self._next_probe_s(), self._retry_s if excess else math.inf)
+        return min(self._next_probe_s(), self._retry_s if self._has_excess_pods or self._excess_jobs else math.inf)
 
     def _considered(self, entry: Entry) -> Sequence[model.TaskClass]:
         """Return the classes of a job within its namespace's limits of shapes. Foreign pods are checked one by one."""
@@ -477,11 +441,10 @@ class Jobs:
         if entry.excess:
             self._excess_jobs.setdefault(entry.namespace, {})[entry.job.id] = None
             return [task_class for task_class in entry.classes if refused.get(task_class.id) is None]
-        self._excess_jobs.get(entry.namespace, {}).pop(entry.job.id, None)
+        indexes.discard(self._excess_jobs, entry.namespace, entry.job.id)
         return entry.classes
 
     def _retry_excess(self) -> None:
-        """Check once a second whether classes that exceeded the limits are within them now."""
         self._variety.sweep()
         now_s = self._clock()
         if now_s < self._retry_s:
@@ -494,7 +457,7 @@ class Jobs:
                 full.add(row.namespace)
                 self._has_excess_pods = True
         for jobs in self._excess_jobs.values():
-            self._changed.update(itertools.islice(jobs, _RETRIED_AT_ONCE))
+            self.changed.update(itertools.islice(jobs, _RETRIED_AT_ONCE))
 
     def _shapes_that_wait(self, namespace: str) -> Iterator[model.TaskClass]:
         for entry in self._covered(refusals.Scope(refusals.Verb.CREATE, namespace)):
@@ -519,16 +482,12 @@ class Jobs:
             return None
         pairs = itertools.product(entry.classes, refusals.Verb) if self.refused else ()
         held = (self.refused.of(entry.namespace, task_class.id, verb) for task_class, verb in pairs)
-        return next((backoff for backoff in held if backoff is not None), None)
+        return next(filter(None, held), None)
 
     def _covered(self, scope: refusals.Scope) -> list[Entry]:
-        jobs = (self._entries[job] for job in self._in_namespace.get(scope.namespace, ()))
-        all_of_them, wanted = scope.task_class is None, scope.task_class
-        return [
-            e
-            for e in jobs
-            if not e.is_aside and (all_of_them or any(task_class.id == wanted for task_class in e.classes))
-        ]
+        entries = (self._entries[job] for job in self._in_namespace.get(scope.namespace, ()))
+        wanted = scope.task_class
+        return [e for e in entries if not e.is_aside and (wanted is None or e.class_of(wanted) is not None)]
 
     def probe(self) -> None:
         """End backoffs and select probes. Call it before the reservations: a probe may take a reserved place."""
@@ -539,17 +498,15 @@ class Jobs:
                 self.refused.lift(backoff.scope)  # no task is left that could be refused
             else:
                 self.refused.grant(backoff)
-        for backoff in self.refused.probing():
-            if self._awaits_probe(backoff):
-                self._select_probe(backoff)
+        for backoff in filter(self._awaits_probe, self.refused.probing()):
+            self._select_probe(backoff)
         for scope in self.refused.changed():
             for entry in self._covered(scope):
                 if scope not in self.refused:
                     entry.api_refusal = None  # it is not known any more that this is why its tasks are pending
-                self._mark(entry.job.id)
+                self.mark(entry.job.id)
 
     def _select_probe(self, backoff: refusals.Backoff) -> None:
-        """Select the next task as the probe of a backoff, which is then pending."""
         if (row := self._next_held(backoff)) is None:
             self.refused.lift(backoff.scope)
             return
@@ -575,14 +532,12 @@ class Jobs:
         self.touch(row.job)
 
     def _next_probe_s(self) -> float:
-        """Return when a backoff is due, ends, or its probe has found no node for too long; infinity for never."""
-        probes = (
-            (backoff, self._pods.get(backoff.probe)) for backoff in self.refused.probing() if backoff.probe is not None
-        )
-        waiting = (
-            backoff.probed_s + PROBE_PATIENCE_S for backoff, row in probes if row is not None and row.is_undecided
-        )
-        return min([self.refused.next_s(), *waiting])
+        due_s = self.refused.next_s()
+        for backoff in self.refused.probing():
+            row = None if backoff.probe is None else self._pods.get(backoff.probe)
+            if row is not None and row.is_undecided:
+                due_s = min(due_s, backoff.probed_s + PROBE_PATIENCE_S)
+        return due_s
 
     def _next_held(self, backoff: refusals.Backoff) -> rows.PodRow | None:
         """Return the next probe: of the least recently tried class, the task after its last probe.
@@ -639,14 +594,8 @@ class Jobs:
         """Return the tasks of a job whose pod has not ended."""
         return self._pods.of_job(entry.job.id).values()
 
-    def displaced_by(self, job: model.JobId) -> wire.ObjectMeta | None:
-        """Return the metadata of a pod of another owner that has the name of a task of a job, or None."""
-        row = self._pods.displaced(job)
-        return None if row is None or row.facts is None else row.facts.metadata
-
 
 def _verb(row: rows.PodRow) -> refusals.Verb:
-    """Return the write that places a task."""
     return refusals.Verb.CREATE if row.pending_uid is None else refusals.Verb.BIND
 
 

@@ -10,30 +10,21 @@ thousands of shapes, or with constraints of a megabyte, would delay the pods of 
 is pending until others of its namespace were placed or deleted. New constraints are evaluated a few at a time.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from boathouse import fair
 from boathouse.cluster import views, wire
+from boathouse.resources.config import TenantLimits
 from boathouse.scheduling.pods import indexes, requests, translate
 from boathouse.scheduling.pods.states import PendingReason
 from boathouse_policies import model
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from boathouse.resources.config import TenantLimits
-
-EXCEEDS_QUOTA = "ExceedsQuota"
-"""More is requested than a quota ever allows."""
-QUOTA_EXCEEDED = "QuotaExceeded"
-"""More is requested than others leave of a quota now."""
+EXCEEDS_QUOTA = "ExceedsQuota"  # more is requested than a quota ever allows
+QUOTA_EXCEEDED = "QuotaExceeded"  # more is requested than others leave of a quota now
 
 Amounts = Mapping[str, int]
 """By resource name, as `Resources.by_name`, and by line of `translate.LIMITS`: millicores, bytes, counts."""
@@ -41,29 +32,20 @@ Amounts = Mapping[str, int]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaLine:
-    """A line of a quota that counts pods or what they request.
+    """A line of a quota that counts pods or what they request."""
 
-    Attributes:
-        name: The name that the quota has for the resource.
-        hard: The limit, in nano-units.
-    """
-
-    name: str
+    name: str  # the name that the quota has for the resource
     resource: str
-    hard: int
+    hard: int  # the limit, in nano-units
     used: int
 
 
 class Quotas:
-    """The quotas of all namespaces.
-
-    Attributes:
-        changed: Namespaces with a quota that changed since this was last cleared.
-    """
+    """The quotas of all namespaces."""
 
     def __init__(self) -> None:
         self._quotas: dict[str, dict[str, views.QuotaView]] = {}
-        self.changed: set[str] = set()
+        self.changed: set[str] = set()  # namespaces with a quota that changed since this was last cleared
 
     def set(self, quota: views.QuotaView) -> None:
         """Add or replace a quota."""
@@ -93,12 +75,8 @@ class Quotas:
     ) -> PendingReason | None:
         """Return why pods that request this together cannot be created in a namespace; None if they can.
 
-        Args:
-            namespace: The namespace.
-            wanted: What they request together.
-            priority_class: Their PriorityClass; empty for none.
-            promised: What other drivers were admitted for and have not created yet.
-            held: What of `wanted` is counted as used already, because pods that show them exist.
+        `promised` is what other drivers were admitted for and have not created yet, and `held` what of `wanted` is
+        counted as used already, because pods that show them exist.
         """
         if namespace not in self._quotas:
             return None
@@ -172,15 +150,12 @@ def _reason(reason: str, quota: str, limit: QuotaLine, need: int, verb: str) -> 
 
 TOO_COMPLEX = "TooComplex"
 
-RECOUNT_S = 1.0
-"""Interval of counting a namespace's pending classes while it is at its limits."""
+RECOUNT_S = 1.0  # interval of counting a namespace's pending classes while it is at its limits
 FORGET_S = 60.0
-PRICE_S = 2.5e-6
-"""Measured time to evaluate a set of constraints for one node, and each of its constraints."""
+PRICE_S = 2.5e-6  # measured time to evaluate a set of constraints for one node, and each of its constraints
 PRICE_OF_EACH_S = 1.0e-6
 _MORE_FOR_OTHERS = 9
-LOAD = 0.05
-"""Share of the scheduler's time for evaluating a namespace's new constraints."""
+LOAD = 0.05  # share of the scheduler's time for evaluating a namespace's new constraints
 BURST_S = 0.25
 
 
@@ -208,16 +183,12 @@ def count(constraints: model.Constraints, namespace: str = "") -> int:
 
 @dataclasses.dataclass(slots=True)
 class _Used:
-    """Admitted shapes of a namespace.
-
-    Attributes:
-        at_s: Time of the last count of the pending classes.
-        constraints: Number of constraints of each different set.
-    """
+    """Admitted shapes of a namespace."""
 
     namespace: str
-    at_s: float
+    at_s: float  # time of the last count of the pending classes
     shapes: set[model.ClassId] = dataclasses.field(default_factory=set)
+    # number of constraints of each different set
     constraints: dict[model.Constraints, int] = dataclasses.field(default_factory=dict)
     total: int = 0
 
@@ -229,11 +200,7 @@ class _Used:
 
 
 class Variety:
-    """Admits task classes within the limits of their namespaces.
-
-    Args:
-        limits: Limits of each namespace: equal sets of constraints of its shapes count once.
-    """
+    """Admits task classes within the limits of each namespace: equal sets of constraints of its shapes count once."""
 
     def __init__(
         self,
@@ -243,10 +210,7 @@ class Variety:
         nodes: Callable[[], int],
         clock: Callable[[], float],
     ) -> None:
-        self._limits = limits
-        self._waiting = waiting
-        self._nodes = nodes
-        self._clock = clock
+        self._limits, self._waiting, self._nodes, self._clock = limits, waiting, nodes, clock
         self._used: dict[str, _Used] = {}
         self._time = fair.Buckets(rate_per_s=LOAD, burst=BURST_S, clock=clock)
         self._swept_s = clock()

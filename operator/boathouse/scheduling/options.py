@@ -10,34 +10,24 @@ from boathouse_policies import model, profiles
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Options of the scheduler.
+    """Options of the scheduler."""
 
-    Attributes:
-        scheduler_name: The `spec.schedulerName` of the pods that it schedules.
-        namespaces: Namespaces with jobs; empty for all. Pods of all namespaces are counted.
-        pending_ahead: Number of pods to create without a node for a class that is pending for lack of nodes.
-        pending_ahead_delay_s: How long a class must be pending before that.
-        autoscaling: Whether nodes can come, and how pods ask for them.
-        coalesce_s: Minimum time between two cycles, so that concurrent events are decided together.
-        tenant_limits: Limits of a namespace: of its status writes, and of the shapes of its pending pods.
-        switches: What may be done to pods beside placing them.
-        pod_labels: Labels and annotations of pods that kinds read, in addition to those of all pods.
-        pod_containers: Containers of tasks whose statuses kinds read.
-        stall_s: Time without a round of the loop after which the process is unhealthy.
-    """
-
-    scheduler_name: str = names.SCHEDULER_NAME
-    namespaces: frozenset[str] = frozenset()
-    pending_ahead: int = 5
-    pending_ahead_delay_s: float = 1.0
+    scheduler_name: str = names.SCHEDULER_NAME  # the `spec.schedulerName` of the pods that it schedules
+    namespaces: frozenset[str] = frozenset()  # namespaces with jobs; empty for all. Pods of all namespaces are counted
+    pending_ahead: int = 5  # number of pods to create without a node for a class that is pending for lack of nodes
+    pending_ahead_delay_s: float = 1.0  # how long a class must be pending before that
+    # whether nodes can come, and how pods ask for them
     autoscaling: config.AutoscalingConfig = dataclasses.field(default_factory=config.AutoscalingConfig)
     workers: int = 32
-    coalesce_s: float = 0.01
+    coalesce_s: float = 0.01  # minimum time between two cycles, so that concurrent events are decided together
     idle_s: float = 5.0
+    # labels and annotations of pods that kinds read, in addition to those of all pods
     pod_labels: frozenset[str] = frozenset()
-    pod_containers: frozenset[str] = frozenset({names.CONTAINER})
-    stall_s: float = 60.0
+    pod_containers: frozenset[str] = frozenset({names.CONTAINER})  # containers of tasks whose statuses kinds read
+    stall_s: float = 60.0  # time without a round of the loop after which the process is unhealthy
+    # limits of a namespace: of its status writes, and of the shapes of its pending pods
     tenant_limits: config.TenantLimits = dataclasses.field(default_factory=config.TenantLimits)
+    # what may be done to pods beside placing them
     switches: profiles.Switches = profiles.Switches()  # noqa: RUF009 - frozen
 
 

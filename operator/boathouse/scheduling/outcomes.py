@@ -18,19 +18,13 @@ class Done:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NotDone:
-    """The write was certainly not done; retry later.
-
-    Attributes:
-        at_least_s: Minimum delay of the retry, from the server or the kind of refusal.
-        excludes_node: Whether to exclude the class from the node for some time.
-        is_of_class: Whether it says nothing of pods of other classes.
-    """
+    """The write was certainly not done; retry later."""
 
     reason: str
     message: str
-    at_least_s: float = 0.0
-    excludes_node: bool = False
-    is_of_class: bool = False
+    at_least_s: float = 0.0  # minimum delay of the retry, from the server or the kind of refusal
+    excludes_node: bool = False  # whether to exclude the class from the node for some time
+    is_of_class: bool = False  # whether it says nothing of pods of other classes
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,7 @@ PATIENCE_S: Final = 5.0
 RETRY_S: Final = 30.0
 ROUND_S: Final = 0.5
 PER_NAMESPACE: Final = 8
-PER_ROUND: Final = 64
-"""Maximum number of pods that are ended in a round, of a namespace and in total."""
+PER_ROUND: Final = 64  # maximum number of pods that are ended in a round, of a namespace and in total
 
 
 class OutlivedPods:

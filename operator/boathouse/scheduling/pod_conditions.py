@@ -25,10 +25,8 @@ UNSUPPORTED = "UnsupportedConstraint"
 SET_ASIDE = "SetAside"
 EVENT_WINDOW_S = 60.0
 MESSAGE_WINDOW_S = 10.0
-REPEAT_EVERY_S = 1.0
-"""Interval of checks of all delayed writes, of which there may be thousands with different times."""
+REPEAT_EVERY_S = 1.0  # interval of checks of all delayed writes, of which there may be thousands with different times
 WRITERS = 2
-WRITES_PER_S = 50.0
 
 
 class PodConditions:
@@ -36,10 +34,7 @@ class PodConditions:
 
     A condition is written at once if its reason changed. If only its message changed, or a write failed, it is written
     some seconds after the last write (`flush` writes delayed conditions). An event is published at most once a minute
-    for a pod and a reason. Namespaces take turns, each with a limited rate.
-
-    Args:
-        writes_per_s: Conditions of a namespace per second, with a burst of 50 times that.
+    for a pod and a reason. Namespaces take turns, each with a limited rate and a burst of 50 times that.
     """
 
     def __init__(
@@ -50,21 +45,15 @@ class PodConditions:
         counters: metrics.SchedulerMetrics,
         clock: Callable[[], float],
         *,
-        writes_per_s: float = WRITES_PER_S,
-        aside: boundary.Boundary | None = None,
+        writes_per_s: float,
+        aside: boundary.Boundary,
     ) -> None:
         self.shares = fair.Buckets(rate_per_s=writes_per_s, burst=writes_per_s * fair.BURST_S, clock=clock)
-        self._api = api
-        self._leader = leader
-        self._events = events
-        self._counters = counters
-        self._clock = clock
-        self._aside = aside or boundary.Boundary(events)
+        self._api, self._leader, self._events, self._counters = api, leader, events, counters
+        self._clock, self._aside, self._wake = clock, aside, asyncio.Event()
         self._due: collections.OrderedDict[str, dict[model.TaskId, rows.PodRow]] = collections.OrderedDict()
         self._delayed: dict[model.TaskId, rows.PodRow] = {}
-        self._next_s = math.inf
-        self._repeated_s = -math.inf
-        self._wake = asyncio.Event()
+        self._next_s, self._repeated_s = math.inf, -math.inf
 
     def set_pending(self, row: rows.PodRow, why: PendingReason) -> None:
         """Report that a pod is pending for this reason."""
@@ -77,11 +66,10 @@ class PodConditions:
                 PendingReason(stated.reason, stated.message) if stated and is_set else None
             )
         self._delayed.pop(row.id, None)
-        reported = report.condition
-        if reported != why:
+        if (reported := report.condition) != why:
             is_other = reported is not None and reported.reason != why.reason
-            is_time = is_other or now_s >= report.condition_at_s + MESSAGE_WINDOW_S
-            report.condition_at_s = now_s if is_time else report.condition_at_s
+            if is_time := is_other or now_s >= report.condition_at_s + MESSAGE_WINDOW_S:
+                report.condition_at_s = now_s
             if is_time and self.shares.take(row.namespace):
                 report.condition = why
                 self._due.setdefault(row.namespace, {})[row.id] = row
@@ -147,10 +135,9 @@ class PodConditions:
         """Cancel a pod's due write and wait for the one in flight, because a binding sets another condition next."""
         while row.report is not None and row.report.written is not None:
             await row.report.written.wait()
-        if row.report is not None:
-            if self._take_due(row):
-                row.report.condition = None
-            self._delayed.pop(row.id, None)
+        if row.report is not None and self._take_due(row):
+            row.report.condition = None
+        self._delayed.pop(row.id, None)
 
     async def run(self) -> None:
         """Write conditions until cancelled."""
@@ -184,7 +171,6 @@ class PodConditions:
         return None
 
     def _take_due(self, row: rows.PodRow) -> bool:
-        """Remove a pod from the due writes; return whether it was due."""
         is_due = self._due.get(row.namespace, {}).pop(row.id, None) is not None
         if is_due and not self._due[row.namespace]:
             del self._due[row.namespace]
@@ -206,27 +192,17 @@ class PodConditions:
 
 
 async def write_condition(api: client.ApiClient, pod: wire.Pod, why: PendingReason) -> None:
-    """Write the condition PodScheduled of a pending pod.
-
-    Raises:
-        errors.ClusterError: The write failed.
-    """
+    """Write the condition PodScheduled of a pending pod. Raises errors.ClusterError if the write failed."""
     meta, status = pod.metadata, {"conditions": [condition_of(pod, why)]}
-    await api.patch_status(
-        catalogue.PODS, meta.name, status, meta.namespace, style=client.PatchStyle.STRATEGIC, uid=meta.uid
-    )
+    style = client.PatchStyle.STRATEGIC
+    await api.patch_status(catalogue.PODS, meta.name, status, meta.namespace, style=style, uid=meta.uid)
 
 
 def condition_of(pod: wire.Pod, why: PendingReason) -> dict[str, object]:
     """Return the condition PodScheduled of a pending pod, as it is written."""
-    condition: dict[str, object] = {
-        "type": POD_SCHEDULED,
-        "status": "False",
-        "reason": why.reason,
-        "message": why.message,
-    }
+    stated: dict[str, object] = {"type": POD_SCHEDULED, "status": "False", "reason": why.reason, "message": why.message}
     if pod.metadata.generation:
-        condition["observedGeneration"] = pod.metadata.generation
+        stated["observedGeneration"] = pod.metadata.generation
     if (former := pod.condition(POD_SCHEDULED)) is None or former.status != "False":
-        condition["lastTransitionTime"] = server_time.SERVER_TIME.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-    return condition
+        stated["lastTransitionTime"] = server_time.SERVER_TIME.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    return stated

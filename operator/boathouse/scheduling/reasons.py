@@ -5,37 +5,25 @@ allocation. kube-scheduler gives such a pod devices if its node has none of the 
 Boathouse does not, and only places pods on nodes that have it there.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from boathouse.cluster import boundary, wire
-from boathouse.scheduling import cycle, jobs, limits, pod_conditions, refusals
-from boathouse.scheduling.pods import indexes, requests, rows
+from boathouse.cluster import boundary, views, wire
+from boathouse.scheduling import jobs, limits, pod_conditions, refusals
+from boathouse.scheduling.pods import indexes, requests, rows, table
 from boathouse.scheduling.pods.states import PendingReason
-from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from boathouse.cluster import views
+from boathouse_policies import framework, model
 
 _IMPLICIT = "deviceclass.resource.kubernetes.io/"
 """What precedes the name of each DeviceClass in the resource that it always offers."""
 
 
 class Devices:
-    """The DeviceClasses of the cluster.
-
-    Args:
-        axis: Gets a row for each resource, so that diagnoses name it.
-    """
+    """The DeviceClasses of the cluster. The axis gets a row for each resource, so that diagnoses name it."""
 
     def __init__(self, axis: model.Axis) -> None:
-        self._axis = axis
-        self._offered: dict[str, frozenset[str]] = {}
+        self._axis, self._offered = axis, dict[str, frozenset[str]]()
 
     def set(self, device_class: views.DeviceClassView) -> None:
         """Add or replace a DeviceClass."""
@@ -83,46 +71,31 @@ _ROUNDED_S, _ROUNDED_S_OF_POD = 10, 60
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobDiagnosis:
-    """Why a job is pending.
+    """Why a job is pending."""
 
-    Attributes:
-        reason: CamelCase reason for conditions: a `model.Code`, or that of a refusal such as QuotaExceeded.
-        scarce: Kubernetes' name of the scarce resource, if resources are the cause.
-        holders: Owners in the job's namespace with their amount of it in base units, the largest first.
-    """
-
-    job: model.JobId
-    reason: str
+    reason: str  # CamelCase reason for conditions: a `model.Code`, or that of a refusal such as QuotaExceeded
     message: str
-    waiting: int
-    scarce: str | None = None
-    holders: tuple[tuple[str, int], ...] = ()
+    scarce: str | None = None  # Kubernetes' name of the scarce resource, if resources are the cause
 
 
 def diagnose(
-    job: model.Job,
-    diagnoses: Sequence[model.Diagnosis],
-    resource_holders: indexes.Holders,
-    device_classes: Devices | None = None,
+    job: model.Job, diagnoses: Sequence[model.Diagnosis], holders: indexes.Holders, devices: Devices | None = None
 ) -> JobDiagnosis:
     """Return the diagnosis of a job by its worst class. Holders of resources in the job's namespace are named."""
     worst = min(
         diagnoses, key=lambda diagnosis: (_WORST_FIRST.index(diagnosis.code), -diagnosis.count, diagnosis.task_class)
     )
-    held = resource_holders.top(worst.scarce, job.namespace) if worst.scarce else indexes.Held()
     waiting = sum(diagnosis.count for diagnosis in diagnoses)
-    message = f"{worst.message}{_scarce(worst, held)}{_of_devices(worst, device_classes)}"
-    message = f"{waiting} task{'s' * (waiting != 1)} pending: {_with_figures(message, worst, _ROUNDED_S)}"
-    return JobDiagnosis(
-        job=job.id, reason=str(worst.code), message=message, waiting=waiting, scarce=worst.scarce, holders=held.named
-    )
+    message = _message(worst, job.namespace, holders, devices, _ROUNDED_S)
+    message = f"{waiting} task{'s' * (waiting != 1)} pending: {message}"
+    return JobDiagnosis(reason=str(worst.code), message=message, scarce=worst.scarce)
 
 
 def for_pod(
     diagnosis: model.Diagnosis,
     namespace: str,
-    resource_holders: indexes.Holders,
-    device_classes: Devices | None = None,
+    holders: indexes.Holders,
+    devices: Devices | None = None,
     *,
     nodes_can_come: bool = False,
 ) -> PendingReason:
@@ -130,11 +103,9 @@ def for_pod(
 
     With `nodes_can_come`, the reason is `Unschedulable` for whatever a new node could cure.
     """
-    held = resource_holders.top(diagnosis.scarce, namespace) if diagnosis.scarce else indexes.Held()
-    of_devices = _of_devices(diagnosis, device_classes)
-    message = _with_figures(diagnosis.message + _scarce(diagnosis, held) + of_devices, diagnosis, _ROUNDED_S_OF_POD)
     code = model.Code.UNSCHEDULABLE if nodes_can_come and diagnosis.code in CURED_BY_NODES else diagnosis.code
-    return PendingReason(pod_conditions.UNSUPPORTED if of_devices else str(code), message)
+    reason = pod_conditions.UNSUPPORTED if _of_devices(diagnosis, devices) else str(code)
+    return PendingReason(reason, _message(diagnosis, namespace, holders, devices, _ROUNDED_S_OF_POD))
 
 
 def unsupported(field: str) -> PendingReason:
@@ -170,7 +141,15 @@ def of_too_many_constraints(constraints: int) -> PendingReason:
     )
 
 
-def _scarce(diagnosis: model.Diagnosis, held: indexes.Held) -> str:
+def _message(
+    diagnosis: model.Diagnosis, namespace: str, holders: indexes.Holders, devices: Devices | None, step_s: int
+) -> str:
+    message = f"{diagnosis.message}{_scarce(diagnosis, namespace, holders)}{_of_devices(diagnosis, devices)}"
+    figures = list(_figures(dict(diagnosis.figures), step_s))
+    return "; ".join([message.removesuffix("."), *figures]) if figures else message
+
+
+def _scarce(diagnosis: model.Diagnosis, namespace: str, holders: indexes.Holders) -> str:
     if diagnosis.scarce is None:
         return ""
     requests_text = f" Each requests {model.readable(diagnosis.scarce, diagnosis.asked)} {diagnosis.scarce}"
@@ -178,22 +157,17 @@ def _scarce(diagnosis: model.Diagnosis, held: indexes.Held) -> str:
         requests_text += f" (at least {model.readable(diagnosis.scarce, diagnosis.least)})"
     if diagnosis.code is model.Code.NEVER_FITS:
         return f"{requests_text}, and the largest node has {model.readable(diagnosis.scarce, diagnosis.largest)}."
+    held = holders.top(diagnosis.scarce, namespace)
     parts = [f"{owner} holds {model.readable(diagnosis.scarce, held_by)}" for owner, held_by in held.named]
     if held.elsewhere > 0:
         parts.append(f"other namespaces hold {model.readable(diagnosis.scarce, held.elsewhere)}")
     return f"{requests_text}; {', '.join(parts)}." if parts else f"{requests_text}; no pod holds any."
 
 
-def _of_devices(diagnosis: model.Diagnosis, device_classes: Devices | None) -> str:
+def _of_devices(diagnosis: model.Diagnosis, devices: Devices | None) -> str:
     """Return that a DeviceClass offers a resource which no node has; else an empty text."""
     is_absent = diagnosis.code is model.Code.NEVER_FITS and not diagnosis.largest
-    return device_classes.hint(diagnosis.scarce) if device_classes is not None and is_absent else ""
-
-
-def _with_figures(message: str, diagnosis: model.Diagnosis, step_s: int) -> str:
-    """Return a message with what the policies computed of a pending class, and times in steps."""
-    figures = list(_figures(dict(diagnosis.figures), step_s))
-    return "; ".join([message.removesuffix("."), *figures]) if figures else message
+    return devices.hint(diagnosis.scarce) if devices is not None and is_absent else ""
 
 
 def _figures(figures: Mapping[str, float], step_s: int) -> Iterator[str]:
@@ -219,49 +193,43 @@ class Diagnoses:
     def __init__(
         self,
         book: jobs.Jobs,
-        resource_holders: indexes.Holders,
-        device_classes: Devices,
+        pods: table.PodTable,
+        devices: Devices,
         clock: Callable[[], float],
         *,
-        nodes_can_come: bool = False,
+        nodes_can_come: bool,
     ) -> None:
-        self._jobs = book
-        self._holders = resource_holders
-        self._devices = device_classes
-        self._clock = clock
-        self._nodes_can_come = nodes_can_come
+        self._jobs, self._pods, self._devices = book, pods, devices
+        self._clock, self._nodes_can_come = clock, nodes_can_come
         self._classes: dict[model.ClassId, tuple[model.Diagnosis, PendingReason, float]] = {}
-
-    def wants(self, class_id: model.ClassId, code: model.Code) -> bool:
-        """Return whether to compute the diagnosis of a class: its verdict changed, or the last one is old."""
-        last = self._classes.get(class_id)
-        return last is None or last[0].code is not code or self._clock() - last[2] >= REFRESH_S
 
     def expire(self) -> None:
         """Have all diagnoses computed again in the next cycles."""
         for class_id, (diagnosis, why, _) in self._classes.items():
             self._classes[class_id] = diagnosis, why, -math.inf
 
-    def update(self, result: cycle.CycleResult) -> int:
-        """Update the diagnoses with the result of a cycle.
+    def update(self, plan: framework.Plan, placed: set[model.ClassId]) -> int:
+        """Update the diagnoses with the plan of a cycle, before that is applied. `placed` has the classes it places.
 
-        Returns:
-            Number of tasks that are newly pending, or pending with another reason.
+        Returns the number of tasks that are newly pending, or pending with another reason.
         """
         now_s, fresh = self._clock(), 0
-        for class_id, (diagnosis, namespace) in result.diagnoses.items():
-            if (last := self._classes.get(class_id)) is None or last[0].code is not diagnosis.code:
+        wanted = [class_id for class_id, pending in plan.left.items() if self._wants(class_id, pending.verdict.code)]
+        for diagnosis in [found for class_id in wanted if (found := plan.diagnosis(class_id)) is not None]:
+            class_id, namespace = diagnosis.task_class, plan.left[diagnosis.task_class].job.namespace
+            if self.code_of(class_id) is not diagnosis.code:
                 fresh += diagnosis.count
-            why = for_pod(diagnosis, namespace, self._holders, self._devices, nodes_can_come=self._nodes_can_come)
+            holders = self._pods.holders
+            why = for_pod(diagnosis, namespace, holders, self._devices, nodes_can_come=self._nodes_can_come)
             self._classes[class_id] = (diagnosis, why, now_s)
-        for class_id in result.placed - result.left.keys():
+        for class_id in placed - plan.left.keys():
             self._classes.pop(class_id, None)  # the class has no pending tasks
         return fresh
 
-    def of_class(self, class_id: model.ClassId) -> PendingReason | None:
-        """Return the reason for pending pods of a class."""
+    def _wants(self, class_id: model.ClassId, code: model.Code) -> bool:
+        """Return whether to compute the diagnosis of a class: its verdict changed, or the last one is old."""
         last = self._classes.get(class_id)
-        return None if last is None else last[1]
+        return last is None or last[0].code is not code or self._clock() - last[2] >= REFRESH_S
 
     def code_of(self, class_id: model.ClassId) -> model.Code | None:
         """Return the reason of the pending tasks of a class; None if it is not known."""
@@ -272,13 +240,13 @@ class Diagnoses:
         """Return the reason for a pending pod of a task; None if it is not known."""
         if row.task is None:
             return None
-        backoff, entry = self._jobs.backoff_of(row), self._jobs.entry_of(row)
-        if backoff is not None:
+        if (backoff := self._jobs.backoff_of(row)) is not None:
             return PendingReason(backoff.reason, backoff.message)
-        if (class_reason := self.of_class(row.task.task_class)) is not None or entry is None:
-            return class_reason
-        why = entry.pending_reason if row.is_submitted else None
-        if why is not None and entry.lacks_nodes and self._nodes_can_come:
+        if (last := self._classes.get(row.task.task_class)) is not None:
+            return last[1]
+        entry = self._jobs.entry_of(row)
+        why = None if entry is None or not row.is_submitted else entry.pending_reason
+        if entry is not None and why is not None and entry.lacks_nodes and self._nodes_can_come:
             return PendingReason(str(model.Code.UNSCHEDULABLE), why.message)
         return why
 
@@ -286,29 +254,28 @@ class Diagnoses:
         """Return the diagnosis of a job; None if it has no known pending tasks."""
         if (entry := self._jobs.entry(job_id)) is None:
             return None
-        displaced_by = self._jobs.displaced_by(job_id)
-        taken = None if displaced_by is None else name_taken(displaced_by)
-        pending_reason = taken or entry.pending_reason or entry.api_refusal
-        backoff = self._jobs.backoff_of_job(job_id)
-        if pending_reason is None and backoff is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
-            pending_reason = PendingReason(backoff.reason, backoff.message)
-        if pending_reason is None and entry.excess:
-            pending_reason = PendingReason(limits.TOO_COMPLEX, entry.excess)
         diagnoses = [self._classes[task_class.id][0] for task_class in entry.classes if task_class.id in self._classes]
-        if pending_reason is not None:
-            diagnosis = JobDiagnosis(
-                job=job_id,
-                reason=pending_reason.reason,
-                message=pending_reason.message,
-                waiting=len(list(self._jobs.rows(entry))),
-            )
+        if (why := self._reason_of(entry)) is not None:
+            diagnosis = JobDiagnosis(reason=why.reason, message=why.message)
         elif diagnoses:
-            diagnosis = diagnose(entry.job, diagnoses, self._holders, self._devices)
+            diagnosis = diagnose(entry.job, diagnoses, self._pods.holders, self._devices)
         else:
             return None
         if not entry.hidden:
             return diagnosis
         return dataclasses.replace(diagnosis, message=f"{diagnosis.message.removesuffix('.')}; {entry.hidden}")
+
+    def _reason_of(self, entry: jobs.Entry) -> PendingReason | None:
+        """Return why a job is pending, if no cycle decided that."""
+        displaced = self._pods.displaced(entry.job.id)
+        if displaced is not None and displaced.facts is not None:
+            return name_taken(displaced.facts.metadata)
+        if (why := entry.pending_reason or entry.api_refusal) is not None:
+            return why
+        backoff = self._jobs.backoff_of_job(entry.job.id)
+        if backoff is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
+            return PendingReason(backoff.reason, backoff.message)
+        return PendingReason(limits.TOO_COMPLEX, entry.excess) if entry.excess else None
 
     def forget(self, class_id: model.ClassId) -> None:
         """Drop the diagnosis of a class that left the queue."""

@@ -25,8 +25,7 @@ some time.
 import dataclasses
 import enum
 import math
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from typing_extensions import override
@@ -35,10 +34,9 @@ from boathouse import fair
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling import outcomes
-from boathouse.scheduling.pods import rows
+from boathouse.scheduling.pods import indexes, rows
 from boathouse_policies import framework, model
 
-T = TypeVar("T")
 EXCLUDED_S = 30.0
 _REASONS = {"NodeAffinity", "NodePorts", "UnexpectedAdmissionError", "UnsupportedPod", "InvalidNodeInfo"}
 _REASONS |= {"AdmissionError", "NodeShutdown", "Terminated", "Taint", "PodOSNotSupported", "Preempting"}
@@ -70,8 +68,8 @@ class Exclusions(framework.Filter):
         """Drop expired exclusions; return whether any expired, so that pending tasks are considered again."""
         before, now_s = len(self), self._clock()
         for task_class, nodes in list(self._until_s.items()):
-            self._until_s[task_class] = {node: until for node, until in nodes.items() if until > now_s}
-        self._until_s = {task_class: nodes for task_class, nodes in self._until_s.items() if nodes}
+            for node in [node for node, until_s in nodes.items() if until_s <= now_s]:
+                indexes.discard(self._until_s, task_class, node)
         return len(self) < before
 
     def __len__(self) -> int:
@@ -95,13 +93,10 @@ class Exclusions(framework.Filter):
         return np.array([node.name not in excluded for node in state.view.nodes], np.bool_)[where]
 
 
-PROBES_PER_S = 2.0
-"""Probes of all namespaces per second, which in the long run also limit refused creates."""
-NAMESPACE_DISTANCE_S = 1.0
-"""Minimum time between two probes of a namespace."""
+PROBES_PER_S = 2.0  # probes of all namespaces per second, which in the long run also limit refused creates
+NAMESPACE_DISTANCE_S = 1.0  # minimum time between two probes of a namespace
 LEAST_S = 1.0
-TAKEN_IN_A_ROW = 32
-"""Consecutive successful probes after which a backoff ends."""
+TAKEN_IN_A_ROW = 32  # consecutive successful probes after which a backoff ends
 UNANSWERED_S = 60.0
 """Time without an answer to a probe after which a backoff ends: the refusal says nothing about the present."""
 IN_A_ROW = 3
@@ -122,15 +117,11 @@ class Verb(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scope:
-    """Scope of a backoff.
-
-    Attributes:
-        task_class: The class; None for all jobs of the namespace.
-    """
+    """Scope of a backoff."""
 
     verb: Verb
     namespace: str
-    task_class: model.ClassId | None = None
+    task_class: model.ClassId | None = None  # the class; None for all jobs of the namespace
 
 
 def _scopes(operation: rows.Operation) -> tuple[Scope, Scope]:
@@ -142,27 +133,19 @@ def _scopes(operation: rows.Operation) -> tuple[Scope, Scope]:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Backoff:
-    """A backoff of a scope.
-
-    Attributes:
-        reason: One of `REASONS`.
-        until_s: Time of the next probe.
-        probed_s: Time since when it is the probe.
-        answered_s: Time since when no probe was answered.
-        taken: Number of consecutive successful probes.
-        tried: Time and task of the last probe by class; the least recently tried class is next.
-    """
+    """A backoff of a scope."""
 
     scope: Scope
-    reason: str
+    reason: str  # one of `REASONS`
     message: str
     refused_s: float
-    until_s: float
+    until_s: float  # time of the next probe
     is_probing: bool = False
     probe: model.TaskId | None = None
-    probed_s: float = 0.0
-    answered_s: float = 0.0
-    taken: int = 0
+    probed_s: float = 0.0  # time since when it is the probe
+    answered_s: float = 0.0  # time since when no probe was answered
+    taken: int = 0  # number of consecutive successful probes
+    # time and task of the last probe by class; the least recently tried class is next
     tried: dict[model.ClassId, tuple[float, model.TaskId]] = dataclasses.field(default_factory=dict)
 
     @property
@@ -177,8 +160,7 @@ class Refusals:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._backoffs: dict[Scope, Backoff] = {}
-        self._in_a_row: dict[Scope, set[model.JobId]] = {}
-        self._names_in_a_row: dict[model.ClassId, set[model.TaskId]] = {}
+        self._in_a_row: dict[Scope | model.ClassId, set[str]] = {}  # refused jobs of a namespace, or names of a class
         self._granted_s: dict[str, float] = {}
         self._tokens = fair.Buckets(rate_per_s=PROBES_PER_S, burst=PROBES_PER_S, clock=clock)
         self._changed: set[Scope] = set()
@@ -186,14 +168,11 @@ class Refusals:
     def refused(self, operation: rows.Operation, why: outcomes.NotDone) -> bool:
         """Record a refusal; return whether other tasks back off as well, and not only this one."""
         task, task_class, now_s = operation.row.id, operation.task_class, self._clock()
-        if why.reason not in REASONS or (
-            why.reason == NAME_TAKEN and not _are_many(self._names_in_a_row.setdefault(task_class.id, set()), task)
-        ):
+        if why.reason not in REASONS or (why.reason == NAME_TAKEN and not self._are_many(task_class.id, task)):
             return False
         wide, scope = _scopes(operation)
-        if not why.is_of_class:
-            are_many = _are_many(self._in_a_row.setdefault(wide, set()), task_class.job)
-            scope = wide if are_many or why.reason in {QUOTA, OVERLOAD} else scope
+        if not why.is_of_class and (self._are_many(wide, task_class.job) or why.reason in {QUOTA, OVERLOAD}):
+            scope = wide
         if (of_namespace := self._backoffs.get(wide)) is not None and of_namespace.probe == task:
             of_namespace.probe, of_namespace.answered_s = None, now_s  # another class is next
         if (former := self._backoffs.get(scope)) is None:
@@ -212,7 +191,7 @@ class Refusals:
     def succeeded(self, operation: rows.Operation) -> None:
         """Record that a pod was created or bound."""
         self._in_a_row.pop(_scopes(operation)[0], None)
-        self._names_in_a_row.pop(operation.task_class.id, None)
+        self._in_a_row.pop(operation.task_class.id, None)
         for scope in _scopes(operation) if self._backoffs else ():
             if (backoff := self._backoffs.get(scope)) is not None and backoff.is_probing:
                 backoff.probe, backoff.answered_s, backoff.taken = None, self._clock(), backoff.taken + 1
@@ -231,21 +210,25 @@ class Refusals:
         if self._backoffs.pop(scope, None) is not None:
             self._changed.add(scope)
 
-    def forget(self, namespace: str, job: model.JobId, classes: Iterable[model.ClassId]) -> None:
+    def _are_many(self, key: Scope | model.ClassId, last: str) -> bool:
+        """Count one more refused job or name in a row; return whether these are many."""
+        if len(refused := self._in_a_row.setdefault(key, set())) < IN_A_ROW:
+            refused.add(last)
+        return len(refused) >= IN_A_ROW
+
+    def forget(self, namespace: str, job: model.JobId, classes: Sequence[model.ClassId]) -> None:
         """Drop the backoffs of a deleted job."""
-        for class_id in [class_id for class_id in self._names_in_a_row if class_id.startswith(f"{job}/")]:
-            del self._names_in_a_row[class_id]
-        names = list(classes)
-        for verb in Verb:
-            wide = Scope(verb, namespace)
-            of_namespace = self._backoffs.get(wide)
-            for task_class in names:
-                self._backoffs.pop(Scope(verb, namespace, task_class), None)
-                if of_namespace is not None:
-                    of_namespace.tried.pop(task_class, None)
-            self._in_a_row.get(wide, set()).discard(job)
-            if not self._in_a_row.get(wide):
-                self._in_a_row.pop(wide, None)
+        for key in [key for key in self._in_a_row if isinstance(key, str) and key.startswith(f"{job}/")]:
+            del self._in_a_row[key]
+        for wide in (Scope(verb, namespace) for verb in Verb):
+            for task_class in classes:
+                self._backoffs.pop(Scope(wide.verb, namespace, task_class), None)
+                if wide in self._backoffs:
+                    self._backoffs[wide].tried.pop(task_class, None)
+            if wide in self._in_a_row:
+                self._in_a_row[wide].discard(job)
+                if not self._in_a_row[wide]:
+                    del self._in_a_row[wide]
 
     def __len__(self) -> int:
         return len(self._backoffs)
@@ -318,10 +301,3 @@ class Refusals:
 
 
 _REMEMBERED_S = 600.0
-
-
-def _are_many(refused: set[T], last: T) -> bool:
-    """Count one more refused job or task in a row; return whether these are many."""
-    if len(refused) < IN_A_ROW:
-        refused.add(last)
-    return len(refused) >= IN_A_ROW

@@ -57,11 +57,7 @@ class GangJudge(Part):
 
     def _of_quota(self, entry: jobs.Entry, wanted: Amounts, held: Amounts) -> PendingReason | None:
         return self._quotas.check(
-            entry.namespace,
-            wanted,
-            priority_class=entry.job.priority_class,
-            promised=self._promised(entry),
-            held=held,
+            entry.namespace, wanted, priority_class=entry.job.priority_class, promised=self._promised(entry), held=held
         )
 
     def _held(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> Amounts:
@@ -138,15 +134,9 @@ class Reservations(Part):
         if not self._are_restored:
             passed_s = self._clock() - self._began_s
             are_known = passed_s >= RESTORE_S or all(map(self._jobs.is_known, self._pods.with_reservations()))
-            self._are_restored = are_known and (passed_s >= LEARN_S or self._are_learned())
+            running = () if self._state.profile.running is None else self._pods.running(PodState.CONFIRMED)
+            self._are_restored = are_known and (passed_s >= LEARN_S or all(map(self._jobs.is_known, running)))
         return self._are_restored
-
-    def _are_learned(self) -> bool:
-        """Return whether the jobs of all running tasks were submitted, if the profile keeps account of these."""
-        if self._state.profile.running is None:
-            return True
-        tasks = (row for row in self._pods.running(PodState.CONFIRMED) if row.facts and row.facts.task_of is not None)
-        return all(self._jobs.owner_of(row) is not None for row in tasks)
 
     def decide(self) -> list[rows.Operation]:
         """Return the writes of executors that take reserved places, and of drivers whose gang can start."""
@@ -209,7 +199,7 @@ class Reservations(Part):
             if not gang_minimum.is_enough(place.task_class, gang.executor)
         )
         if not (entry.has_begun and members.has_begun) or entry.first:
-            self._jobs.mark_job(job)
+            self._jobs.changed.add(job)
         entry.has_begun = members.has_begun
         if not members.has_begun:
             entry.first = ()
@@ -220,7 +210,7 @@ class Reservations(Part):
             return []
         operations = self._seat(entry, gang, members)
         if entry.first:
-            self._jobs.mark_job(job)
+            self._jobs.changed.add(job)
         for operation in operations:
             self._jobs.mark_changed(operation.row)
         return operations
@@ -263,7 +253,6 @@ class Reservations(Part):
         return operations
 
     def _bind(self, entry: jobs.Entry, seat: gang_minimum.Seat) -> rows.Operation | None:
-        """Bind an executor to its seat's node; None if something changed since."""
         row = self._pods.get(seat.executor)
         task_class = None if row is None or row.task is None else entry.class_of(row.task.task_class)
         if row is None or row.task is None or task_class is None:
@@ -280,9 +269,8 @@ class Reservations(Part):
         if self._checked_at == self._pods.node_changes:
             return
         self._checked_at = self._pods.node_changes
-        entries = [entry for job in self._jobs.gangs if (entry := self._jobs.entry(job)) is not None]
-        for entry in sorted(entries, key=lambda entry: (-entry.job.priority, entry.job.submitted_s, entry.job.id)):
-            for task in (entry.gang.driver, *entry.gang.expected) if entry.gang is not None else ():
+        for entry, gang in sorted(self._jobs.all_gangs(), key=lambda pair: pair[0].precedence):
+            for task in (gang.driver, *gang.expected):
                 if (row := self._pods.get(task)) is None or (place := row.reserved) is None:
                     continue
                 node = self._pods.nodes.get(place.node)

@@ -15,21 +15,15 @@ import contextlib
 import math
 from collections.abc import Callable, Sequence
 
-from boathouse.cluster import boundary, client, retries, server_time
-from boathouse.cluster import events as event_writer
-from boathouse.scheduling import adjuster, decider, executor, intake, reasons, refusals, shadow, transforms, writer
-from boathouse.scheduling.options import Options
-from boathouse.scheduling.pods import ownership
+from boathouse.cluster import retries, server_time
+from boathouse.scheduling import adjuster, decider, executor, intake, reasons, refusals, transforms
 from boathouse.scheduling.state import ClusterState
-from boathouse.scheduling.volumes import objects as volume_writer
-from boathouse.scheduling.volumes import rules
-from boathouse.telemetry import health, metrics
-from boathouse_policies import framework, model
+from boathouse.telemetry import health
+from boathouse_policies import model
 
 BEHIND_S = 0.25
 """Minimum time between two cycles while decisions are queued for writing. It keeps decisions current, and a namespace
 with many writes does not stop decisions for others."""
-NO_CLUSTER = "NoCluster"
 
 
 def steady_clock() -> Callable[[], float]:
@@ -40,60 +34,20 @@ def steady_clock() -> Callable[[], float]:
 class Scheduler:
     """Interface of the scheduler for services. Public methods are synchronous and return at once.
 
-    The arguments are those of the state that its parts share (`ClusterState`), and `on_fatal`, which is called with the
-    reason when the process must exit: leadership was lost, or the cache is wrong.
-
-    Attributes:
-        transform_pod: Transform of pods, which a watch applies before it reports a pod.
-        scaler: Takes a decision about the size of a cluster, or returns why not; set by the kind of clusters.
+    `on_fatal` is called with the reason when the process must exit: leadership was lost, or the cache is wrong.
     """
 
-    def __init__(
-        self,
-        api: client.ApiClient,
-        leader: writer.Leadership,
-        events: event_writer.EventWriter,
-        metrics_: metrics.Metrics,
-        *,
-        profile: framework.Profile,
-        queues: Sequence[model.Queue],
-        on_fatal: Callable[[str], None],
-        options: Options = Options(),  # noqa: B008 - frozen
-        queue_of: ownership.QueueOf = ownership.default_queue,
-        clock: Callable[[], float] | None = None,
-        storage: rules.Storage | None = None,
-        aside: boundary.Boundary | None = None,
-        shadow_: shadow.Shadow | None = None,
-    ) -> None:
-        self.state = ClusterState(
-            api,
-            leader,
-            events,
-            metrics_.scheduler,
-            options=options,
-            profile=profile,
-            queues=queues,
-            queue_of=queue_of,
-            clock=clock or steady_clock(),
-            storage=storage or rules.Storage(),
-            aside=aside or boundary.Boundary(events),
-            shadow=shadow_,
-        )
+    def __init__(self, state: ClusterState, *, on_fatal: Callable[[str], None]) -> None:
+        self.state, options = state, state.options
         self.heartbeat = health.Heartbeat(limit_s=options.stall_s)
+        # transform of pods, which a watch applies before it reports a pod
         self.transform_pod = transforms.pods(
-            options.scheduler_name, self.state.pods.offered, options.pod_labels, options.pod_containers
+            options.scheduler_name, state.pods.offered, options.pod_labels, options.pod_containers
         )
-        self.intake = intake.Intake(self.state, transform_pod=self.transform_pod, wake=self.wake, on_fatal=on_fatal)
-        self.decider = decider.Decider(self.state)
-        self.pod_writer = writer.Writer(api, leader, metrics_.scheduler)
-        self.executor = executor.Executor(
-            self.state,
-            self.pod_writer,
-            volume_writer.VolumeWriter(api, leader, self.state.volumes),
-            finished=self.intake.finished,
-        )
-        self.scaler: Callable[[model.Scale], str] = lambda _: NO_CLUSTER
-        self.adjuster = adjuster.Adjuster(self.state, self.pod_writer, finished=self.intake.adjusted, scale=self._scale)
+        self.intake = intake.Intake(state, transform_pod=self.transform_pod, wake=self.wake, on_fatal=on_fatal)
+        self.decider = decider.Decider(state)
+        self.executor = executor.Executor(state, finished=self.intake.finished)
+        self.adjuster = adjuster.Adjuster(state, finished=self.intake.adjusted)
         self.submit = self.intake.submit
         self.withdraw = self.intake.withdraw
         self.set_queues = self.intake.set_queues
@@ -134,7 +88,6 @@ class Scheduler:
             group.create_task(retries.Loop("scheduling", self._round).run())
 
     async def _round(self) -> None:
-        """Wait until a decision is due, and decide."""
         await asyncio.sleep(self.state.options.coalesce_s)
         if self.state.shadow is not None:
             self.state.shadow.run()  # the writes of the last cycle have begun meanwhile
@@ -156,13 +109,12 @@ class Scheduler:
         for decision in self.decider.take_advice():
             self.adjuster.take(decision)
 
-    def _scale(self, decision: model.Scale) -> str:
-        return self.scaler(decision)
-
     def _decides_from_s(self) -> float:
-        return self._decided_s + (BEHIND_S if len(self.executor.operations) > self.state.options.workers else 0.0)
+        return self._decided_s + (BEHIND_S if self._is_behind() else 0.0)
 
     def _sleep_s(self) -> float:
-        is_behind = len(self.executor.operations) > self.state.options.workers
-        timer_s = min(self._decides_from_s() if is_behind else self.decider.next_s(), self.adjuster.next_s())
+        timer_s = min(self._decides_from_s() if self._is_behind() else self.decider.next_s(), self.adjuster.next_s())
         return max(0.0, min(self.state.options.idle_s, timer_s - self.state.clock()))
+
+    def _is_behind(self) -> bool:
+        return len(self.executor.operations) > self.state.options.workers

@@ -29,54 +29,15 @@ MAX_PLACES = 5
 Place = tuple[model.NodeName, model.Resources]
 
 
-class Budget:
-    """Keep what is spent within a share of the cycles' CPU time.
-
-    It may exceed the share by one expenditure, whose cost nobody knows before, and repays it before the next.
-    """
-
-    def __init__(self) -> None:
-        self._allowance_s = 0.0
-        self._last_s = 0.0
-
-    def credit(self, cycle_cpu_s: float) -> None:
-        """Count the CPU time of a real cycle."""
-        self._allowance_s = min(self._allowance_s + CPU_SHARE * cycle_cpu_s, max(MAX_ALLOWANCE_S, self._last_s))
-
-    def may_spend(self) -> bool:
-        """Return whether the allowance covers as much as was spent last."""
-        return self._allowance_s >= self._last_s
-
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether more was spent than cycles are credited with soon."""
-        return self._allowance_s < -(MAX_OVERDRAFT_S + self._last_s)
-
-    def spend(self, cpu_s: float) -> None:
-        """Count the CPU time of a shadow cycle."""
-        self.charge(cpu_s)
-        self._last_s = cpu_s
-
-    def charge(self, cpu_s: float) -> None:
-        """Count CPU time that is no shadow cycle's."""
-        self._allowance_s -= cpu_s
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """How the decisions about a class, or about a running task, differ.
-
-    Attributes:
-        subject: The job's name and the class, or the running task.
-        real: Placements of the real profile alone, at most `MAX_PLACES`; of a running task empty.
-        real_reason: Why the real profile left tasks of the class pending, or what it does with the running task.
-    """
+    """How the decisions about a class, or about a running task, differ."""
 
     now_s: float
-    subject: str
-    real: tuple[Place, ...] = ()
+    subject: str  # the job's name and the class, or the running task
+    real: tuple[Place, ...] = ()  # placements of the real profile alone, at most `MAX_PLACES`; of a running task empty
     shadow: tuple[Place, ...] = ()
-    real_reason: str = ""
+    real_reason: str = ""  # why the real profile left tasks of the class pending, or what it does with the running task
     shadow_reason: str = ""
 
 
@@ -145,32 +106,26 @@ class _Frozen:
 class Shadow(framework.Observer):
     """Runs shadow cycles, and learns for them from all that the real profile's observers learn from.
 
-    A failure ends it until the process ends; the real profile does not notice.
+    A failure ends it until the process ends; the real profile does not notice. Its CPU time is a share of the cycles'.
+    It may exceed that by one shadow cycle, whose cost nobody knows before, and repays it before the next.
 
     Args:
         profile: A profile of its own: nothing else may share its state.
-
-    Attributes:
-        dropped: Cycles without a comparison: the budget did not allow it, a later cycle came first, or other pods
-            decide about a pending class.
-        error: Why the shadow has ended; empty while it has not.
     """
 
     def __init__(
         self, profile: framework.Profile, since_s: float = 0.0, cpu_s: Callable[[], float] = time.thread_time
     ) -> None:
-        self.name = profile.name
-        self.since_s = since_s
-        self._profile = profile
-        self._cpu_s = cpu_s
-        self._budget = Budget()
+        self.name, self.since_s = profile.name, since_s
+        self._profile, self._cpu_s = profile, cpu_s
+        self._allowance_s, self._last_s = 0.0, 0.0  # what may be spent, and what the last shadow cycle took
         self._frozen: _Frozen | None = None
         self._frozen_cpu_s = 0.0
         self._reserved: list[tuple[model.NodeName, model.ClassId]] = []
-        self.agreed = 0
-        self.differed = 0
+        self.agreed, self.differed = 0, 0
+        # cycles without a comparison: the budget did not allow it, a later one came first, or other pods decide
         self.dropped = 0
-        self.error = ""
+        self.error = ""  # why the shadow has ended; empty while it has not
         self.differences: collections.deque[Difference] = collections.deque(maxlen=KEPT)
 
     @override
@@ -183,8 +138,8 @@ class Shadow(framework.Observer):
                 observer.observe(event)
         except Exception as error:  # noqa: BLE001 - it must not affect the real profile
             self._end(error)
-        self._budget.charge(self._cpu_s() - began_s)
-        if self._budget.is_exhausted:
+        self._allowance_s -= self._cpu_s() - began_s
+        if self._allowance_s < -(MAX_OVERDRAFT_S + self._last_s):
             self._end(TooExpensive("learning alone costs more CPU time than a shadow may use"))
 
     def freeze(
@@ -196,12 +151,12 @@ class Shadow(framework.Observer):
         cycle_cpu_s: float,
     ) -> None:
         """Keep the state of a real cycle for `run`, if the budget allows it. Call it before the plan is applied."""
-        self._budget.credit(cycle_cpu_s)
+        self._allowance_s = min(self._allowance_s + CPU_SHARE * cycle_cpu_s, max(MAX_ALLOWANCE_S, self._last_s))
         if self.error:
             return
         self.dropped += self._frozen is not None
         self._frozen = None
-        if not self._budget.may_spend():
+        if self._allowance_s < self._last_s:
             self.dropped += 1
             return
         began_s = self._cpu_s()
@@ -209,7 +164,7 @@ class Shadow(framework.Observer):
             copied = queue.frozen()
             if self._depends_on_pods(copied, view):
                 self.dropped += 1
-                self._budget.charge(self._cpu_s() - began_s)
+                self._allowance_s -= self._cpu_s() - began_s
                 return
             view.detach()
             view = dataclasses.replace(view, long_running=dict(view.long_running))
@@ -239,7 +194,8 @@ class Shadow(framework.Observer):
             self._end(error)
             return
         finally:
-            self._budget.spend(self._cpu_s() - began_s + self._frozen_cpu_s)
+            self._last_s = self._cpu_s() - began_s + self._frozen_cpu_s
+            self._allowance_s -= self._last_s
         self.differed += bool(differences)
         self.agreed += not differences
         self.differences.extend(differences)

@@ -17,10 +17,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
 from boathouse import failpoints, fair
-from boathouse.cluster import catalogue, client, errors, store, wire
+from boathouse.cluster import catalogue, errors, store, wire
 from boathouse.resources import names
-from boathouse.scheduling import executor, gangs, jobs, pod_conditions, reasons, reservations, writer
-from boathouse.scheduling.pods import facts
+from boathouse.scheduling import gangs, jobs, pod_conditions, reasons, reservations
+from boathouse.scheduling.pods import facts, rows
 from boathouse.scheduling.pods.states import PendingReason
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
@@ -29,14 +29,10 @@ from boathouse_policies.framework import gang_minimum
 
 log = logs.get(__name__)
 
-ROUND_S: Final = 1.0
-"""Maximum time between two rounds."""
-PAUSE_S: Final = 0.05
-"""Minimum time between two rounds."""
-PER_ROUND: Final = 100
-"""Maximum number of writes in a round."""
-AT_ONCE: Final = 8
-"""Maximum number of writes in flight."""
+ROUND_S: Final = 1.0  # maximum time between two rounds
+PAUSE_S: Final = 0.05  # minimum time between two rounds
+PER_ROUND: Final = 100  # maximum number of writes in a round
+AT_ONCE: Final = 8  # maximum number of writes in flight
 RETRY_S: Final = 15.0
 """Time after which a placeholder is created again that no watch shows, or those of a job of which one was refused."""
 FORGET_S: Final = reservations.RESTORE_S
@@ -54,19 +50,13 @@ class ShowingFactory(jobs.PodFactory, Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """The pods by which a gang shows itself.
-
-    Attributes:
-        placeholders: Names of its placeholders, and whether they stand for the driver.
-        creates: Whether those are created that are missing.
-        with_driver: Whether its driver's pod is created without a node.
-    """
+    """The pods by which a gang shows itself."""
 
     entry: jobs.Entry
     gang: gang_minimum.Gang
-    placeholders: Mapping[model.TaskId, bool]
-    creates: bool = False
-    with_driver: bool = False
+    placeholders: Mapping[model.TaskId, bool]  # names of its placeholders, and whether they stand for the driver
+    creates: bool = False  # whether those are created that are missing
+    with_driver: bool = False  # whether its driver's pod is created without a node
 
 
 class ShownGangs(Part):
@@ -74,44 +64,38 @@ class ShownGangs(Part):
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
-        self._judge = reservations.GangJudge(state)
-        self._known = state.placeholders
+        self._judge, self._known = reservations.GangJudge(state), state.placeholders
         self._since_s: dict[model.JobId, float] = {}
 
     def decide(self) -> dict[model.JobId, Shown]:
         """Return the gangs that show themselves; all others have no placeholders."""
-        shown_gangs: dict[model.JobId, Shown] = {}
-        waiting: list[jobs.Entry] = []
-        for job in self._jobs.gangs:
-            entry = self._jobs.entry(job)
-            if entry is None or entry.gang is None or not isinstance(entry.factory, ShowingFactory):
+        wanted: dict[model.JobId, Shown] = {}
+        waiting: list[tuple[jobs.Entry, gang_minimum.Gang]] = []
+        for entry, gang in self._jobs.all_gangs():
+            job = entry.job.id
+            if not isinstance(entry.factory, ShowingFactory) or (entry.has_begun and not self._known.of(job)):
                 continue
-            if entry.has_begun and not self._known.of(job):
-                continue
-            members, entry.hidden = gangs.members(entry.gang, self._pods), ""
+            members, entry.hidden = gangs.members(gang, self._pods), ""
             if members.has_begun:
-                shown_gangs[job] = self._begun(entry, entry.gang, members)
-            elif (is_visible := self._is_visible(entry, members)) is None or not self._is_due(
-                job, is_visible=is_visible
-            ):
-                shown_gangs[job] = self._as_is(entry, entry.gang)
+                wanted[job] = self._begun(entry, gang, members)
+                continue
+            is_visible = self._is_visible(entry, gang, members)
+            if is_visible is None or not self._is_due(job, is_visible=is_visible):
+                wanted[job] = self._as_is(entry, gang)
             elif is_visible:
-                waiting.append(entry)
+                waiting.append((entry, gang))
         self._since_s = {job: since_s for job, since_s in self._since_s.items() if job in self._jobs.gangs}
-        left = self._options.autoscaling.max_placeholders - sum(
-            len(shown.placeholders) for shown in shown_gangs.values()
-        )
+        left = self._options.autoscaling.max_placeholders - sum(len(shown.placeholders) for shown in wanted.values())
         # namespaces take turns, each with its job of the highest priority that waits the longest
-        waiting.sort(key=lambda entry: (-entry.job.priority, entry.job.submitted_s, entry.job.id))
-        for _, entry in fair.in_turns(waiting, lambda entry: entry.namespace):
-            count = 0 if entry.gang is None else len(entry.gang.expected) + self._is_sized_late(entry.gang)
-            entry.hidden = self._hidden(count, left)
+        waiting.sort(key=lambda pair: pair[0].precedence)
+        for _, (entry, gang) in fair.in_turns(waiting, lambda pair: pair[0].namespace):
+            whole = self._whole(entry, gang)
+            entry.hidden = self._hidden(len(whole.placeholders), left)
             if not entry.hidden:
-                shown_gangs[entry.job.id], left = self._whole(entry), left - count
-        return shown_gangs
+                wanted[entry.job.id], left = whole, left - len(whole.placeholders)
+        return wanted
 
     def _hidden(self, count: int, left: int) -> str:
-        """Return why a gang with so many placeholders does not show itself; empty if it does."""
         limits = self._options.autoscaling
         if count > limits.max_placeholders_per_application:
             return (
@@ -120,7 +104,7 @@ class ShownGangs(Part):
             )
         return "no nodes are requested for it yet, because of the limit of all placeholders" if count > left else ""
 
-    def _is_visible(self, entry: jobs.Entry, members: gangs.Members) -> bool | None:
+    def _is_visible(self, entry: jobs.Entry, gang: gang_minimum.Gang, members: gangs.Members) -> bool | None:
         """Return whether a gang that has not begun is to show itself; None if it was not judged yet."""
         if not self._options.autoscaling.enabled or entry.is_aside or entry.excess or members.driver is None:
             return False
@@ -128,7 +112,7 @@ class ShownGangs(Part):
             return False
         if entry.pending_reason is not None:
             return entry.lacks_nodes
-        code = None if entry.gang is None else self._diagnoses.code_of(entry.gang.leader.id)
+        code = self._diagnoses.code_of(gang.leader.id)
         return None if code is None else code in reasons.CURED_BY_NODES
 
     def _is_due(self, job: model.JobId, *, is_visible: bool) -> bool:
@@ -140,25 +124,20 @@ class ShownGangs(Part):
 
     def _as_is(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> Shown:
         placeholders = self._known.of(entry.job.id)
-        whole = self._whole(entry).placeholders if placeholders else {}
+        whole = self._whole(entry, gang).placeholders if placeholders else {}
         return Shown(entry=entry, gang=gang, placeholders={name: whole[name] for name in whole if name in placeholders})
 
-    def _whole(self, entry: jobs.Entry) -> Shown:
-        """Return all pods by which a gang shows itself."""
-        gang = entry.gang
-        assert gang is not None
-        is_sized_late = self._is_sized_late(gang)
+    def _whole(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> Shown:
+        """Return all pods by which a gang shows itself.
+
+        The pod of a driver names the memory of its executors. While that is still to be chosen, the driver has a
+        placeholder too.
+        """
         placeholders = {gangs.of_executor(task): False for task in gang.expected}
+        is_sized_late = gang.least(self._state.profile.sizer).executor.resources != gang.executor.resources
         if is_sized_late:
             placeholders[gangs.of_driver(gang)] = True
         return Shown(entry=entry, gang=gang, placeholders=placeholders, creates=True, with_driver=not is_sized_late)
-
-    def _is_sized_late(self, gang: gang_minimum.Gang) -> bool:
-        """Return whether the memory of the executors is still to be chosen: then the driver has a placeholder too.
-
-        The pod of a driver names that memory, so it is created when that is known.
-        """
-        return gang.least(self._state.profile.sizer).executor.resources != gang.executor.resources
 
     def _begun(self, entry: jobs.Entry, gang: gang_minimum.Gang, members: gangs.Members) -> Shown:
         """Return the placeholders that stay of a gang that has begun: none if the quota has no room for both."""
@@ -171,17 +150,12 @@ class ShownGangs(Part):
         return Shown(entry=entry, gang=gang, placeholders={name: False for name in staying if name in placeholders})
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Write:
-    """A write of a placeholder.
+    """A write of a placeholder."""
 
-    Attributes:
-        namespace: Its namespace: namespaces take turns.
-        job: The job; of one whose pods are refused, no others are created at once.
-    """
-
-    namespace: str
-    job: model.JobId
+    namespace: str  # its namespace: namespaces take turns
+    job: model.JobId  # the job; of one whose pods are refused, no others are created at once
     run: Callable[[], Awaitable[object]]
     creates: bool = False
 
@@ -189,23 +163,11 @@ class Write:
 class Showing(Part):
     """Shows pending gangs."""
 
-    def __init__(
-        self,
-        api: client.ApiClient,
-        leader: writer.Leadership,
-        state: ClusterState,
-        pod_writer: writer.Writer,
-        operations: executor.Executor,
-    ) -> None:
+    def __init__(self, state: ClusterState, start: Callable[[rows.Operation], None]) -> None:
         super().__init__(state)
-        self._api, self._leader = api, leader
-        self._pod_writer, self._operations = pod_writer, operations
-        self._known = state.placeholders
-        self._gangs = ShownGangs(state)
-        self._tried: dict[model.TaskId, float] = {}
-        self._refused: dict[model.JobId, float] = {}
-        self._began_s = state.clock()
-        self._wake = asyncio.Event()
+        self._start, self._known, self._gangs = start, state.placeholders, ShownGangs(state)
+        self._tried: dict[str, float] = {}  # when by task, and by job when one of its pods was refused
+        self._began_s, self._wake = state.clock(), asyncio.Event()
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
         """Let a round begin when a driver has created an executor, or an autoscaler would count both for a while."""
@@ -226,7 +188,6 @@ class Showing(Part):
         """Do a round: create the drivers and placeholders that are missing, and delete those that nobody wants."""
         now_s, wanted = self._clock(), self._gangs.decide()
         self._tried = {name: tried_s for name, tried_s in self._tried.items() if now_s < tried_s + RETRY_S}
-        self._refused = {job: refused_s for job, refused_s in self._refused.items() if now_s < refused_s + RETRY_S}
         for shown in wanted.values():
             if shown.with_driver:
                 self._create_driver(shown)
@@ -243,16 +204,14 @@ class Showing(Part):
             return
         if (operation := self._pods.decide_ahead(row.task, shown.gang.leader)) is not None:
             self._tried[row.id] = self._clock()
-            self._operations.start(operation)
+            self._start(operation)
 
     def _set_driver_conditions(self) -> None:
         """Set the conditions of drivers without a node: no cycle looks at a gang that is not in the queue."""
-        for job in self._jobs.gangs:
-            if (entry := self._jobs.entry(job)) is None or entry.gang is None or entry.has_begun:
+        for row in [self._pods.get(gang.driver) for entry, gang in self._jobs.all_gangs() if not entry.has_begun]:
+            if row is None or row.pending_uid is None or not row.is_undecided:
                 continue
-            row = self._pods.get(entry.gang.driver)
-            is_pending = row is not None and row.pending_uid is not None and row.is_undecided
-            if row is not None and is_pending and (why := self._diagnoses.of_pod(row)) is not None:
+            if (why := self._diagnoses.of_pod(row)) is not None:
                 self._conditions.set_pending(row, why)
 
     def _deletions(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
@@ -262,51 +221,46 @@ class Showing(Part):
             stays = wanted[job].placeholders if job in wanted else {}
             is_known = is_settled or self._jobs.entry(job) is not None
             for name, pod in reversed(list(placeholders.items())) if is_known else ():
-                if name not in stays and pod.metadata.deletion_timestamp is None:
-                    meta = pod.metadata
-                    delete = functools.partial(
-                        self._api.delete, catalogue.PODS, meta.name, meta.namespace, uid=meta.uid, grace_period_s=0
-                    )
-                    yield Write(namespace=meta.namespace, job=job, run=delete)
+                meta = pod.metadata
+                delete = functools.partial(self._api.delete, catalogue.PODS, meta.name, meta.namespace, uid=meta.uid)
+                if name not in stays and meta.deletion_timestamp is None:
+                    yield Write(meta.namespace, job, functools.partial(delete, grace_period_s=0))
 
     def _conditions_of(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         """Yield the writes of the condition by which an autoscaler knows that a placeholder needs a node."""
         for job, shown in wanted.items():
             placeholders = self._known.of(job)
-            why = PendingReason(
-                reason=str(model.Code.UNSCHEDULABLE),
-                message=f"stands for a pod of {shown.entry.job.name}, whose driver and minimum of "
-                f"{len(shown.gang.expected)} executors need nodes",
-            )
+            whose = f"{shown.entry.job.name}, whose driver and minimum of {len(shown.gang.expected)} executors"
+            why = PendingReason(str(model.Code.UNSCHEDULABLE), f"stands for a pod of {whose} need nodes")
             for pod in map(placeholders.get, shown.placeholders):
                 if pod is not None and pod.metadata.deletion_timestamp is None and not _has_reason(pod, why):
                     write = functools.partial(pod_conditions.write_condition, self._api, pod, why)
-                    yield Write(namespace=pod.metadata.namespace, job=job, run=write)
+                    yield Write(pod.metadata.namespace, job, write)
 
     def _creations(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         for job, shown in wanted.items():
-            placeholders, built = self._known.of(job), dict[bool, dict[str, Any]]()
-            creates = shown.creates and job not in self._refused
-            for name, is_driver in shown.placeholders.items() if creates else ():
-                if name in placeholders or name in self._tried:
-                    continue
-                if is_driver not in built and (manifest := _built(shown, is_driver=is_driver)) is not None:
-                    built[is_driver] = manifest
-                if is_driver in built:
-                    create = functools.partial(self._create, name, built[is_driver])
-                    yield Write(namespace=name.partition("/")[0], job=job, run=create, creates=True)
+            placeholders = self._known.of(job)
+            missing = [name for name in shown.placeholders if name not in placeholders and name not in self._tried]
+            if not shown.creates or job in self._tried:
+                continue
+            kinds = {shown.placeholders[name] for name in missing}
+            built = {is_driver: _built(shown, is_driver=is_driver) for is_driver in kinds}
+            for name in missing:
+                if (manifest := built[shown.placeholders[name]]) is not None:
+                    create = functools.partial(self._create, name, manifest)
+                    yield Write(name.partition("/")[0], job, create, creates=True)
 
     async def _create(self, name: model.TaskId, manifest: dict[str, Any]) -> None:
         self._tried[name] = self._clock()
         made = copy.deepcopy(manifest)
         namespace, _, made["metadata"]["name"] = name.partition("/")
-        made["metadata"] = self._pod_writer.fenced(made["metadata"])
+        made["metadata"] = self._writer.fenced(made["metadata"])
         with failpoints.around("scheduler.create"):
             await self._api.create_pod(namespace, made)
 
     async def _write(self, turns: asyncio.Semaphore, write: Write) -> None:
         async with turns:
-            if not self._leader.valid() or (write.creates and write.job in self._refused):
+            if not self._leader.valid() or (write.creates and write.job in self._tried):
                 return
             try:
                 await write.run()
@@ -314,17 +268,14 @@ class Showing(Part):
                 return  # the next round sees what is there
             except errors.ClusterError as error:
                 if write.creates:
-                    self._refused[write.job] = self._clock()
+                    self._tried[write.job] = self._clock()
                 log.warning("a placeholder was not written", job=write.job, error=str(error))
 
 
 def _built(shown: Shown, *, is_driver: bool) -> dict[str, Any] | None:
-    """Return the manifest of a placeholder without a name; None if it cannot be built."""
-    factory = shown.entry.factory
+    assert isinstance(shown.entry.factory, ShowingFactory)
     try:
-        if not isinstance(factory, ShowingFactory):
-            return None
-        manifest = factory.build_placeholder(is_driver=is_driver)
+        manifest = shown.entry.factory.build_placeholder(is_driver=is_driver)
     except Exception as error:  # noqa: BLE001 - one job's pods must not stop all others
         log.warning("a placeholder could not be built", job=shown.entry.job.name, error=str(error))
         return None

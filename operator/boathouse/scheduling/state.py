@@ -16,12 +16,7 @@ from boathouse_policies import framework, model
 
 
 class ClusterState:
-    """State of the cluster and of the pods to schedule.
-
-    Attributes:
-        axis: Resources that the ledger and the queue count.
-        placeholders: Placeholders of gangs that show themselves to a cluster autoscaler.
-    """
+    """State of the cluster and of the pods to schedule."""
 
     def __init__(
         self,
@@ -30,18 +25,20 @@ class ClusterState:
         events: event_writer.EventWriter,
         counters: metrics.SchedulerMetrics,
         *,
-        options: Options,
         profile: framework.Profile,
         queues: Sequence[model.Queue],
+        options: Options,
         queue_of: ownership.QueueOf,
         clock: Callable[[], float],
         storage: rules.Storage,
         aside: boundary.Boundary,
         shadow: shadows.Shadow | None,
     ) -> None:
-        self.options, self.profile, self.counters = options, profile, counters
-        self.clock, self.aside, self.shadow = clock, aside, shadow
-        self.axis = model.Axis()
+        self.api, self.leader, self.counters = api, leader, counters
+        self.options, self.profile, self.shadow = options, profile, shadow
+        self.clock, self.aside = clock, aside
+        self.writer = writer.Writer(api, leader, counters)
+        self.axis = model.Axis()  # resources that the ledger and the queue count
         self.ledger = framework.Ledger(self.axis)
         self.queue = framework.SchedulingQueue(self.axis, queues)
         self.volumes = volume_book.VolumeBook(storage)
@@ -52,13 +49,14 @@ class ClusterState:
             scheduler_name=options.scheduler_name,
             queue_of=ownership.charged_queue_of(queue_of, self.queue),
         )
+        # placeholders of gangs that show themselves to a cluster autoscaler
         self.placeholders = gangs.PlaceholderPods()
         self.jobs = Jobs(self.queue, pods=self.pods, clock=clock, queue_of=queue_of, limits=options.tenant_limits)
         self.quotas = limits.Quotas()
         self.devices = reasons.Devices(self.axis)
         self.exclusions = refusals.Exclusions(clock)
         self.diagnoses = reasons.Diagnoses(
-            self.jobs, self.pods.holders, self.devices, clock, nodes_can_come=options.autoscaling.enabled
+            self.jobs, self.pods, self.devices, clock, nodes_can_come=options.autoscaling.enabled
         )
         self.queue.on_removed.append(self.diagnoses.forget)
         self.conditions = pod_conditions.PodConditions(
@@ -100,21 +98,12 @@ class Part:
     """A part of the scheduler, which works on the state and does not reference other parts."""
 
     def __init__(self, state: ClusterState) -> None:
-        self._state = state
-        self._options = state.options
-        self._clock = state.clock
-        self._ledger = state.ledger
-        self._queue = state.queue
-        self._pods = state.pods
-        self._jobs = state.jobs
-        self._volumes = state.volumes
-        self._quotas = state.quotas
-        self._devices = state.devices
-        self._exclusions = state.exclusions
-        self._diagnoses = state.diagnoses
-        self._conditions = state.conditions
-        self._counters = state.counters
-        self._aside = state.aside
+        self._state, self._options, self._clock = state, state.options, state.clock
+        self._api, self._leader, self._writer = state.api, state.leader, state.writer
+        self._ledger, self._queue, self._pods, self._jobs = state.ledger, state.queue, state.pods, state.jobs
+        self._volumes, self._quotas, self._devices = state.volumes, state.quotas, state.devices
+        self._exclusions, self._diagnoses = state.exclusions, state.diagnoses
+        self._conditions, self._counters, self._aside = state.conditions, state.counters, state.aside
 
     def _room_freed(self, freed: framework.Freed) -> None:
         """Reconsider pending tasks that may fit into freed resources."""

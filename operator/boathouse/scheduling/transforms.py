@@ -9,13 +9,11 @@ are arbitrary: if a pod that is not pending requests very many, only those are s
 are stored only for pods that this scheduler may have to place.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -23,11 +21,7 @@ from boathouse.cluster import views, wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import facts, ownership, requests, translate
 from boathouse.suspension import stages
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from boathouse_policies import model
+from boathouse_policies import model
 
 POD_LABELS = frozenset({names.LABEL_JOB_UID, names.LABEL_QUEUE, names.LABEL_PROBE, names.LABEL_TASK_TYPE})
 POD_ANNOTATIONS = frozenset(
@@ -41,8 +35,7 @@ MESSAGE_LENGTH = 1024
 MOST_CONSTRAINT_LENGTH = 16 << 10
 MOST_CONSTRAINT_LENGTH_OF_TASK = 96 << 10
 """Above the limits of an MRJob. Of each of its classes only a few pods are pending at a time."""
-MOST_SELECTOR_LENGTH = 4 << 10
-"""Maximum size of a claim's selector."""
+MOST_SELECTOR_LENGTH = 4 << 10  # maximum size of a claim's selector
 MOST_VOLUMES = 32
 MOST_LABEL_LENGTH = 3 << 10
 """Characters of a pod's or a namespace's labels that affinity counts; the first by name count of one with more."""
@@ -58,13 +51,10 @@ def pods(
     labels: frozenset[str] = frozenset(),
     containers: frozenset[str] = frozenset({names.CONTAINER}),
 ) -> Callable[[wire.PodView], facts.PodFacts]:
-    """Return the transform of pods.
+    """Return the transform of pods. Constraints are stored for pods of this scheduler, and statuses of `containers`.
 
-    Args:
-        scheduler_name: Name of this scheduler, for whose pods constraints are stored.
-        offered: Returns the extended resources that nodes have.
-        labels: Labels and annotations to store in addition to those of all pods.
-        containers: Containers of tasks whose statuses are stored.
+    `offered` returns the extended resources that nodes have. `labels` are stored, and annotations of these names, in
+    addition to those of all pods.
     """
     annotations, labels = labels | POD_ANNOTATIONS, labels | POD_LABELS
 
@@ -234,7 +224,6 @@ def _bounded(labels: dict[str, str]) -> dict[str, str]:
 
 
 def _anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
-    """Return the terms of required anti-affinity; none if some cannot be represented."""
     try:
         return translate.anti_affinity(pod)
     except ValueError:
@@ -242,12 +231,7 @@ def _anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
 
 
 def _resources(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) -> model.Resources:
-    """Return the effective requests. `offered` has the resources that count of very many; None for a pending pod.
-
-    Raises:
-        ValueError: An amount is not a quantity, or a pending pod requests too many different resources.
-        requests.UnreadablePodError: The pod cannot be decoded.
-    """
+    """Return the effective requests. `offered` has the resources that count of very many; None for a pending pod."""
     if isinstance(pod, wire.UnreadablePod):
         raise requests.UnreadablePodError("it could not be decoded", is_too_complex=False)
     amounts = requests.pod_requests(pod)
@@ -260,7 +244,6 @@ def _resources(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) 
 
 
 def _reserved(metadata: wire.ObjectMeta) -> tuple[tuple[str, int], ...]:
-    """Return where room was reserved for the executors of a driver; nothing if that cannot be read."""
     if (text := metadata.annotations.get(names.ANNOTATION_RESERVED)) is not None:
         with contextlib.suppress(msgspec.MsgspecError):
             return tuple(sorted(msgspec.json.decode(text, type=dict[str, int]).items()))
@@ -291,7 +274,6 @@ def _can_resize(status: wire.PodStatus) -> bool:
 
 
 def _resize_problem(status: wire.PodStatus) -> str:
-    """Return why a node has not carried out a resize: Deferred, Infeasible or Error; else an empty text."""
     for condition in status.conditions:
         has_failed = condition.type == "PodResizeInProgress" and condition.reason == "Error"
         if has_failed or condition.type == "PodResizePending":
@@ -337,7 +319,6 @@ def _texts(spec: wire.PodSpec) -> Iterator[str]:
 
 
 def _selectors(spec: wire.PodSpec) -> Iterator[wire.LabelSelector]:
-    """Yield the selectors of other pods and of namespaces."""
     affinity = spec.affinity or wire.Affinity()
     for kind in (affinity.pod_affinity, affinity.pod_anti_affinity):
         for term in () if kind is None else kind.required:

@@ -4,12 +4,11 @@ Methods return the outcome of the write and do not change the scheduler's state.
 """
 
 import asyncio
-import dataclasses
 import functools
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -23,7 +22,6 @@ from boathouse.suspension.stages import SuspensionRecord
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model
 
-T = TypeVar("T")
 FIELD_MANAGER = "boathouse-"
 """What precedes the epoch in the field manager of a resize, by which the chart's policy rejects old epochs."""
 log = logs.get(__name__)
@@ -31,8 +29,7 @@ log = logs.get(__name__)
 _AMBIGUOUS = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=4)
 _TELL_NOTHING = (errors.Unauthorized, errors.NotFound, errors.Conflict, errors.Gone, errors.ServerError)
 """Answers to a dry run that say nothing of the pod."""
-_NO_DRY_RUN = "does not support dry run"
-"""In the answer of an API server that has a webhook with side effects."""
+_NO_DRY_RUN = "does not support dry run"  # in the answer of an API server that has a webhook with side effects
 
 
 class Leadership(Protocol):
@@ -53,20 +50,9 @@ class Leadership(Protocol):
         """Read the Lease; return the leader, or None if it is this process. Waits while the Lease is unreadable."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Write:
-    """A write of a pod.
-
-    Attributes:
-        run: Sends it. It may be repeated.
-        judge: Returns the outcome, given the actual pod, or None if it does not exist, and the outcome if the pod is
-            unchanged.
-    """
-
-    verb: str
-    pod: model.TaskId
-    run: Callable[[], Awaitable[outcomes.Done]]
-    judge: Callable[[wire.PodView | None, outcomes.NotDone], outcomes.Outcome]
+Judge: TypeAlias = Callable[[wire.PodView | None, outcomes.NotDone], outcomes.Outcome]
+"""Returns the outcome of a write, given the actual pod, or None if it does not exist, and the outcome if the pod is
+unchanged."""
 
 
 class Writer:
@@ -80,16 +66,8 @@ class Writer:
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self._api = api
-        self._leader = leader
-        self._counters = counters
-        self._sleep = sleep
+        self._api, self._leader, self._counters, self._sleep = api, leader, counters, sleep
         self._jitter = random.Random()  # noqa: S311 - spreads load, guards nothing
-
-    @property
-    def epoch(self) -> int | None:
-        """Return the epoch of this process's leadership."""
-        return self._leader.epoch
 
     async def create(self, operation: rows.Operation, manifest: dict[str, Any]) -> outcomes.Outcome:
         """Create a pod, with its node in the same write."""
@@ -101,16 +79,16 @@ class Writer:
             with failpoints.around("scheduler.create"):
                 return outcomes.Done(pod=await self._api.create_pod(operation.row.namespace, manifest))
 
-        judged = functools.partial(judge, operation, controller)
-        outcome = await self._attempt(_Write("create", operation.row.id, write, judged))
+        outcome = await self._attempt(
+            "create", operation.row.id, write, functools.partial(judge, operation, controller)
+        )
         self._counters.create(_result(outcome))
         return outcome
 
     async def try_create(self, task: model.TaskId, manifest: dict[str, Any]) -> wire.PodView | outcomes.Outcome | None:
-        """Let the API server admit a pod without creating it.
+        """Let the API server admit a pod without creating it; return the pod as admitted, or why it is refused.
 
-        Returns:
-            The pod as admitted; why it is refused; None if the API server cannot tell: a webhook has side effects.
+        Returns None if the API server cannot tell: a webhook has side effects.
         """
         manifest = {**manifest, "metadata": self.fenced(manifest["metadata"])}
         try:
@@ -146,8 +124,7 @@ class Writer:
                 )
             return outcomes.Done()
 
-        judged = functools.partial(judge, operation, None)
-        outcome = await self._attempt(_Write("bind", operation.row.id, write, judged))
+        outcome = await self._attempt("bind", operation.row.id, write, functools.partial(judge, operation, None))
         self._counters.bind(_result(outcome))
         return outcome
 
@@ -171,21 +148,20 @@ class Writer:
         return self.resize_running(row, {"requests": {"cpu": request}, "limits": {"cpu": limit}}, failpoint)
 
     async def record(self, row: rows.PodRow, revision: str, record: SuspensionRecord) -> outcomes.Outcome:
-        """Write the record of a suspension into one version of a task's pod.
+        """Write the record of a suspension into one version of a task's pod; `Elsewhere` if that has another version.
 
         The write needs no fence: if another leader has resized the pod, the version is another.
-
-        Returns:
-            `Elsewhere` with the actual pod if that has another version.
         """
         uid, text = row.uid or "", record.text()
 
         async def write() -> outcomes.Done:
+            added = {names.ANNOTATION_SUSPENSION: text}
             with failpoints.around("scheduler.record"):
-                pod = await self._api.annotate_status(
-                    row.namespace, row.name, {names.ANNOTATION_SUSPENSION: text}, resource_version=revision, uid=uid
+                return outcomes.Done(
+                    pod=await self._api.annotate_status(
+                        row.namespace, row.name, added, resource_version=revision, uid=uid
+                    )
                 )
-            return outcomes.Done(pod=pod)
 
         def judged(pod: wire.PodView | None, otherwise: outcomes.NotDone) -> outcomes.Outcome:
             if pod is None or pod.metadata.uid != uid or pod.is_terminal:
@@ -194,7 +170,7 @@ class Writer:
                 return outcomes.Done(pod=pod)
             return outcomes.Elsewhere(pod=pod) if pod.metadata.resource_version != revision else otherwise
 
-        return await self._attempt(_Write("record", row.id, write, judged))
+        return await self._attempt("record", row.id, write, judged)
 
     async def _resize(
         self,
@@ -202,46 +178,45 @@ class Writer:
         uid: str,
         resources: Mapping[str, Mapping[str, wire.Quantities]],
         failpoint: str,
-        judged: Callable[[wire.PodView | None, outcomes.NotDone], outcomes.Outcome],
+        judged: Judge,
     ) -> outcomes.Outcome:
         """Resize a pod; pods/resize drops annotations, so the field manager names the epoch."""
 
         async def write() -> outcomes.Done:
             manager = f"{FIELD_MANAGER}{self._leader.epoch}"
             with failpoints.around(failpoint):
-                pod = await self._api.resize(row.namespace, row.name, resources, manager=manager, uid=uid)
-            return outcomes.Done(pod=pod)
+                return outcomes.Done(
+                    pod=await self._api.resize(row.namespace, row.name, resources, manager=manager, uid=uid)
+                )
 
         wanted = resources.get(names.CONTAINER, {}).get("requests", {}).get("cpu")
         held_milli = 0 if row.facts is None else row.facts.cpu_request_milli
         more = 0 if wanted is None else requests.cpu_milli(wanted) - held_milli
-        outcome = await self._attempt(_Write("resize", row.id, write, judged))
+        outcome = await self._attempt("resize", row.id, write, judged)
         self._counters.resize("up" if more > 0 else "down" if more else "equal", _result(outcome))
         return outcome
 
-    async def _attempt(self, write: _Write) -> outcomes.Outcome:
+    async def _attempt(
+        self, verb: str, pod: model.TaskId, write: Callable[[], Awaitable[outcomes.Done]], judged: Judge
+    ) -> outcomes.Outcome:
         failures = 0
         while True:
             if (lost := await self._leadership_lost()) is not None:
                 return lost
             try:
-                return await write.run()
+                return await write()
             except errors.ClusterError as error:
-                self._counters.write_error(write.verb, outcomes.code(error))
+                self._counters.write_error(verb, outcomes.code(error))
                 if not retries.is_worth_retrying(error, idempotent=True) or isinstance(error, errors.TooManyRequests):
                     is_conflict = isinstance(error, errors.Conflict | errors.NotFound)
                     if isinstance(error, errors.ApiError) and not is_conflict:
                         return await self._refused(error)
-                    return await self._truth(write, "Conflict" if is_conflict else "ServerError", error)
+                    return await self._truth(pod, judged, "Conflict" if is_conflict else "ServerError", error)
                 failures += 1  # it may have been done, and repeating the same write for the same node is safe
                 if failures >= _AMBIGUOUS.attempts:
-                    log.warning(
-                        "the result of a write is unknown; reading the pod",
-                        operation=write.verb,
-                        pod=write.pod,
-                        error=str(error),
-                    )
-                    return await self._truth(write, "ServerError", error)
+                    unknown = "the result of a write is unknown; reading the pod"
+                    log.warning(unknown, operation=verb, pod=pod, error=str(error))
+                    return await self._truth(pod, judged, "ServerError", error)
                 await self._sleep(_AMBIGUOUS.delay_s(failures, self._jitter, at_least_s=error.retry_after_s))
 
     async def _refused(self, error: errors.ApiError) -> outcomes.Fenced | outcomes.NotDone:
@@ -256,12 +231,14 @@ class Writer:
             return outcomes.Fenced(message=holder)
         return None
 
-    async def _truth(self, write: _Write, reason: str, error: errors.ClusterError) -> outcomes.Outcome:
+    async def _truth(
+        self, task: model.TaskId, judged: Judge, reason: str, error: errors.ClusterError
+    ) -> outcomes.Outcome:
         """Read the pod until the server responds, and return the outcome of a write that raised an error."""
-        pod = await self.read(write.pod)
+        pod = await self.read(task)
         if not self._leader.valid():
             return outcomes.Fenced(message="leadership was lost during a write")
-        return write.judge(pod, outcomes.NotDone(reason=reason, message=str(error)))
+        return judged(pod, outcomes.NotDone(reason=reason, message=str(error)))
 
     async def read(self, task: model.TaskId) -> wire.PodView | None:
         """Read a pod, with unlimited retries; return None if it does not exist."""
@@ -295,11 +272,7 @@ def judge(
     return outcomes.Elsewhere(pod=pod)
 
 
-def _judge_running(
-    uid: str, resources: Mapping[str, wire.Quantities]
-) -> Callable[[wire.PodView | None, outcomes.NotDone], outcomes.Outcome]:
-    """Return what judges the resize of a running task by the actual pod."""
-
+def _judge_running(uid: str, resources: Mapping[str, wire.Quantities]) -> Judge:
     def judged(pod: wire.PodView | None, otherwise: outcomes.NotDone) -> outcomes.Outcome:
         if pod is None or pod.metadata.uid != uid or pod.is_terminal:
             return outcomes.Vanished()

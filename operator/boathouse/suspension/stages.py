@@ -89,22 +89,16 @@ SHRUNK_WITHIN_S = LAPSES_S - 4.0
 """Time from the acknowledgement to the end of the writes: record and shrink. The kubelet has the rest."""
 DEFERRED_S = 2.0
 """How long a node may defer a growth before the request is taken back, so that it keeps no room from others."""
-DEFERRED_RETRY_S = 30.0
-"""When a growth that its node deferred is tried again."""
-SUBMITTED_S = 10.0
-"""How long the job of a task without a record may take to be submitted after the task was seen."""
-BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
-"""When a refused write is repeated, by refusals in a row."""
-BY_HAND_EVERY_S = 0.5
-"""How often the tasks are looked for that their author suspends."""
-BY_HAND_RETRY_S = 5.0
-"""When a task that could not be suspended for its author is asked again."""
+DEFERRED_RETRY_S = 30.0  # when a growth that its node deferred is tried again
+SUBMITTED_S = 10.0  # how long the job of a task without a record may take to be submitted after the task was seen
+BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # when a refused write is repeated, by refusals in a row
+BY_HAND_EVERY_S = 0.5  # how often the tasks are looked for that their author suspends
+BY_HAND_RETRY_S = 5.0  # when a task that could not be suspended for its author is asked again
 LIMIT_RANGE_S = 600.0
 """How long a namespace is left alone in which the API server refused to shrink a task: LimitRanges are not watched."""
 
 
-USER = "user"
-"""Who decided a suspension that the author of a job asked for."""
+USER = "user"  # who decided a suspension that the author of a job asked for
 LONGEST_WHY = 160
 _LONGEST = 512
 _LARGEST_MILLI = 10**9
@@ -123,25 +117,16 @@ SUSPENDED_SIZE = CpuSize(SUSPENDED_REQUEST_MILLI, SUSPENDED_LIMIT_MILLI)
 
 
 class SuspensionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One suspension of a task.
+    """One suspension of a task."""
 
-    Attributes:
-        cpu_request_milli: The CPU request that its container had before.
-        cpu_limit_milli: The CPU limit that its container had before; 0 for none.
-        since_s: When it acknowledged the order, in epoch seconds.
-        until_s: When it is resumed at the latest, in epoch seconds.
-        by: Who decided it: a policy's name, or `user`.
-        why: What a policy said of its decision, cut.
-    """
-
-    cpu_request_milli: int
-    cpu_limit_milli: int
-    since_s: float
-    until_s: float
+    cpu_request_milli: int  # the CPU request that its container had before
+    cpu_limit_milli: int  # the CPU limit that its container had before; 0 for none
+    since_s: float  # when it acknowledged the order, in epoch seconds
+    until_s: float  # when it is resumed at the latest, in epoch seconds
     reason: str
-    by: str
+    by: str  # who decided it: a policy's name, or `user`
     order: str
-    why: str = ""
+    why: str = ""  # what a policy said of its decision, cut
 
     @property
     def size(self) -> CpuSize:
@@ -169,20 +154,15 @@ def parse(text: str) -> SuspensionRecord | None:
 class Stage(enum.Enum):
     """How far the last suspension of a task is."""
 
-    NONE = "none"
-    """The task has its original CPU, or was never suspended."""
+    NONE = "none"  # the task has its original CPU, or was never suspended
     SHRINKING = "shrinking"
     """The spec has the CPU of a suspended task, and the node has not taken the rest: nothing is free yet."""
-    SUSPENDED = "suspended"
-    """The CPU is lent."""
+    SUSPENDED = "suspended"  # the CPU is lent
     CONTINUING = "continuing"
     """The limit is the original one again, and the task runs; its node is to give it its request again."""
-    GROWING = "growing"
-    """The request is the original one again, and the node has not given it."""
-    ORPHAN = "orphan"
-    """The spec has the CPU of a suspended task, and no readable record says what it had."""
-    FOREIGN = "foreign"
-    """Another writer resized the pod: the record is void."""
+    GROWING = "growing"  # the request is the original one again, and the node has not given it
+    ORPHAN = "orphan"  # the spec has the CPU of a suspended task, and no readable record says what it had
+    FOREIGN = "foreign"  # another writer resized the pod: the record is void
 
     @property
     def is_shrunk(self) -> bool:
@@ -209,41 +189,28 @@ def stage_of(size: CpuSize, record: SuspensionRecord | None, *, is_resizing: boo
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A suspension that is being carried out.
-
-    Attributes:
-        by: Who decided it: a profile's name, or `stages.USER`.
-        decision: The decision of a policy; None for a user's.
-    """
+    """A suspension that is being carried out."""
 
     until_s: float
     reason: Reason
-    by: str
-    decision: model.Suspend | None = None
+    by: str  # who decided it: a profile's name, or `stages.USER`
+    decision: model.Suspend | None = None  # the decision of a policy; None for a user's
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Suspension:
-    """The suspension of one pod, from its order until the pod has its CPU again. Its row keeps it.
+    """The suspension of one pod, from its order until the pod has its CPU again. Its row keeps it."""
 
-    Attributes:
-        stage: The stage that the pod was shown in last.
-        order: The order, while that is carried out.
-        ends: Why it is to end before its time; None if it is not.
-        charged: What the ledger charges at least for the task, because its suspension ends; None for what is shown.
-        is_actuated: Whether the time that its CPU took to be free was observed.
-        retry_s: When to write again; infinity for never.
-    """
-
-    stage: Stage = Stage.NONE
+    stage: Stage = Stage.NONE  # the stage that the pod was shown in last
     since_s: float = 0.0
     record: SuspensionRecord | None = None
-    order: Order | None = None
-    ends: Reason | None = None
+    order: Order | None = None  # the order, while that is carried out
+    ends: Reason | None = None  # why it is to end before its time; None if it is not
+    # what the ledger charges at least for the task, because its suspension ends; None for what is shown
     charged: model.Resources | None = None
-    is_actuated: bool = False
+    is_actuated: bool = False  # whether the time that its CPU took to be free was observed
     failures: int = 0
-    retry_s: float = -math.inf
+    retry_s: float = -math.inf  # when to write again; infinity for never
 
     def show(self, stage: Stage, record: SuspensionRecord | None, now_s: float) -> None:
         """Take over what is shown of the pod."""

@@ -1,7 +1,4 @@
-"""Liveness and readiness from the progress of the process: watches receive messages, and loops complete rounds.
-
-A response of the health endpoint alone would prove neither.
-"""
+"""Liveness and readiness from the progress of the process: watches receive messages, loops complete rounds."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -11,12 +8,7 @@ Probe = Callable[[], str | None]
 
 
 class Health:
-    """Probes of all parts, by name.
-
-    Attributes:
-        liveness: The process is restarted while one of these returns a problem.
-        readiness: The process is not ready while one of these, or of the former, returns a problem.
-    """
+    """Probes by name: the process is restarted while one of liveness fails, and not ready while any fails."""
 
     def __init__(self) -> None:
         self.liveness: dict[str, Probe] = {}
@@ -33,8 +25,7 @@ class Heartbeat:
     """Probe for a loop that fails if the loop has not completed a round for too long."""
 
     def __init__(self, *, limit_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._limit_s = limit_s
-        self._clock = clock
+        self._limit_s, self._clock = limit_s, clock
         self._last_s: float | None = None
 
     def beat(self) -> None:

@@ -1,7 +1,4 @@
-"""Configure logs: a line per event, JSON in a cluster and coloured text on a terminal, without secrets.
-
-Records of Kopf and other libraries, which use the standard library's logging, have the same format.
-"""
+"""Configure logs of the operator and of libraries: JSON or coloured text, a line per event, without secrets."""
 
 import logging
 import re

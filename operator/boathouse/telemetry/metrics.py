@@ -7,6 +7,7 @@ agree with it; only a bounded number of objects have series of their own.
 
 import collections
 import dataclasses
+import functools
 import importlib.metadata
 import itertools
 import platform
@@ -36,8 +37,7 @@ class BoundedSeries(Generic[K, V]):
     """Objects by key. A bounded number is listed: the oldest, the first of each namespace before any second."""
 
     def __init__(self, *, in_namespace: int = IN_NAMESPACE, in_all: int = IN_ALL) -> None:
-        self._in_namespace = in_namespace
-        self._in_all = in_all
+        self._in_namespace, self._in_all = in_namespace, in_all
         self._entries: dict[K, tuple[str, V]] = {}  # namespace and value
         self._listed: tuple[K, ...] | None = ()
 
@@ -73,13 +73,7 @@ Reading = Mapping[tuple[str, ...], float]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Gauge:
-    """Name, documentation and source of a gauge.
-
-    Attributes:
-        name: Full name, in base units.
-        read: Returns the current values; of an unlabelled gauge, the value alone suffices.
-        counts: Whether it is a counter, whose name is given without `_total`.
-    """
+    """A gauge or, with `counts`, a counter, whose name is without `_total`; without labels `read` returns its value."""
 
     name: str
     documentation: str
@@ -94,22 +88,11 @@ class ScrapeGauges(registry.Collector):
     def __init__(self) -> None:
         self._gauges: dict[str, Gauge] = {}
         self._failures: collections.Counter[tuple[str, ...]] = collections.Counter()
-        self.add(
-            Gauge(
-                "boathouse_gauge_failures",
-                "Scrapes without a gauge because reading it failed; the log has the error",
-                lambda: self._failures,
-                ("gauge",),
-                counts=True,
-            )
-        )
+        what = "Scrapes without a gauge because reading it failed; the log has the error"
+        self.add(Gauge("boathouse_gauge_failures", what, lambda: self._failures, ("gauge",), counts=True))
 
     def add(self, *gauges: Gauge) -> None:
-        """Expose gauges from the next scrape on.
-
-        Raises:
-            ValueError: A name is in use.
-        """
+        """Expose gauges from the next scrape on; raises `ValueError` if a name is in use."""
         for gauge in gauges:
             if gauge.name in self._gauges:
                 raise ValueError(f"the gauge {gauge.name} exists already")
@@ -138,10 +121,33 @@ class ScrapeGauges(registry.Collector):
 PREFIX = "boathouse"
 ATTEMPT_RESULTS = ("scheduled", "unschedulable", "error")
 WRITE_RESULTS = ("success", "conflict", "error")
-
-
+REJECTIONS = ("OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity", "NodePorts", "other")
 _LATENCY_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 _WAIT_S = (0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800, 3600)
+
+
+def counter(
+    target: registry.CollectorRegistry, name: str, documentation: str, **labels: Sequence[str]
+) -> Callable[..., None]:
+    """Return a function that counts by the labels' values, all of which have series from the start.
+
+    An unknown last value counts as `other`. The children are looked up once, because the look-up is the main cost.
+    """
+    parent = prometheus.Counter(f"{PREFIX}_{name}", documentation, list(labels), registry=target)
+    children = {values: parent.labels(*values) for values in itertools.product(*labels.values())}
+
+    def count(*values: str, amount: float = 1) -> None:
+        (children.get(values) or children[*values[:-1], "other"]).inc(amount)
+
+    return count
+
+
+def histogram(
+    target: registry.CollectorRegistry, name: str, documentation: str, buckets: Sequence[float], **labels: Sequence[str]
+) -> dict[tuple[str, ...], prometheus.Histogram]:
+    """Return the histograms by the labels' values."""
+    parent = prometheus.Histogram(f"{PREFIX}_{name}", documentation, list(labels), buckets=buckets, registry=target)
+    return {values: parent.labels(*values) for values in itertools.product(*labels.values())}
 
 
 class Metrics:
@@ -156,10 +162,7 @@ class Metrics:
         versions = importlib.metadata.version("boathouse"), platform.python_version()
         self.gauges.add(
             Gauge(
-                "boathouse_build_info",
-                "1, with the versions as labels",
-                lambda: {versions: 1.0},
-                ("version", "python"),
+                "boathouse_build_info", "1, with the versions as labels", lambda: {versions: 1.0}, ("version", "python")
             ),
             Gauge(
                 "boathouse_loop_failures",
@@ -177,91 +180,78 @@ class SchedulerMetrics:
     """Counters and histograms of scheduling. All labels are initialized, so that rates are correct."""
 
     def __init__(self, target: registry.CollectorRegistry, *, profile: str) -> None:
-        self._registry = target
-        self._attempts = self._counter(
-            "schedule_attempts", "Attempts to place a task or pod", {"result": ATTEMPT_RESULTS, "profile": (profile,)}
+        counts = functools.partial(counter, target)
+        times = functools.partial(histogram, target)
+        plain = functools.partial(prometheus.Histogram, namespace=PREFIX, registry=target)
+        self._attempts = counts(
+            "schedule_attempts", "Attempts to place a task or pod", result=ATTEMPT_RESULTS, profile=(profile,)
         )
-        self._attempt_s = self._histogram(
+        self._attempt_s = times(
             "scheduling_attempt_duration_seconds",
             "Time from a decision's start to the API server's response to its write",
             _LATENCY_S,
-            {"result": ATTEMPT_RESULTS, "profile": (profile,)},
+            result=ATTEMPT_RESULTS,
+            profile=(profile,),
         )
-        self.cycle_s = self._plain_histogram(
-            "scheduling_cycle_duration_seconds", "Duration of a scheduling cycle over all pending tasks", _LATENCY_S
+        self.cycle_s = plain(
+            "scheduling_cycle_duration_seconds",
+            "Duration of a scheduling cycle over all pending tasks",
+            buckets=_LATENCY_S,
         )
-        self.pod_sli_s = self._plain_histogram(
+        self.pod_sli_s = plain(
             "pod_scheduling_sli_duration_seconds",
             "Time from a task's or pod's arrival in the scheduling queue to its placement on a node",
-            _WAIT_S,
+            buckets=_WAIT_S,
         )
-        self.pod_attempts = self._plain_histogram(
-            "pod_scheduling_attempts", "Writes per placement of a task or pod", (1, 2, 3, 5, 10, 20)
+        self.pod_attempts = plain(
+            "pod_scheduling_attempts", "Writes per placement of a task or pod", buckets=(1, 2, 3, 5, 10, 20)
         )
         self.profile = profile
-        self.bind = self._counter("binds", "Pods bound to a node by pods/binding", {"result": WRITE_RESULTS})
-        self.create = self._counter(
-            "creates", "Pods created, with their node or pending without a node", {"result": WRITE_RESULTS}
-        )
-        self.write_error = self._counter(
+        self.bind = counts("binds", "Pods bound to a node by pods/binding", result=WRITE_RESULTS)
+        self.create = counts("creates", "Pods created, with their node or pending without a node", result=WRITE_RESULTS)
+        self.write_error = counts(
             "api_write_errors",
             "Writes that the API server rejected or did not answer",
-            {
-                "operation": ("create", "bind", "resize", "record", "status", "event"),
-                "code": ("403", "404", "409", "422", "429", "500", "503", "504", "connection", "other"),
-            },
+            operation=("create", "bind", "resize", "record", "status", "event"),
+            code=("403", "404", "409", "422", "429", "500", "503", "504", "connection", "other"),
         )
-        self.event = self._counter(
+        self.event = counts(
             "events",
             "Events published, or dropped because of the rate limit",
-            {"reason": ("Scheduled", "FailedScheduling"), "result": ("sent", "suppressed")},
+            reason=("Scheduled", "FailedScheduling"),
+            result=("sent", "suppressed"),
         )
-        self.comparison = self._counter(
-            "cache_comparisons", "Comparisons of the cache with a LIST", {"result": ("equal", "drift", "skipped")}
+        self.comparison = counts(
+            "cache_comparisons", "Comparisons of the cache with a LIST", result=("equal", "drift", "skipped")
         )
-        self.cache_drift = prometheus.Counter(
-            f"{PREFIX}_cache_drift",
-            "Objects in which the cache differed from the API server twice in a row",
-            registry=target,
-        )
-        self.placement_slowdown = self._plain_histogram(
+        drift = "Objects in which the cache differed from the API server twice in a row"
+        self.cache_drift = prometheus.Counter(f"{PREFIX}_cache_drift", drift, registry=target)
+        self.placement_slowdown = plain(
             "placement_slowdown",
             "Predicted slowdown of tasks on the node that a task was placed on, where a policy predicts it",
-            (1, 1.1, 1.25, 1.5, 2, 3, 5, 10),
+            buckets=(1, 1.1, 1.25, 1.5, 2, 3, 5, 10),
         )
-        self.suspension = self._counter(
+        self.suspension = counts(
             "suspensions",
             "Suspensions of tasks that began, were refused, or ended, by reason",
-            {"result": ("suspended", "refused", "resumed"), "reason": tuple(Reason)},
+            result=("suspended", "refused", "resumed"),
+            reason=tuple(Reason),
         )
-        self.suspension_s = self._histogram(
+        self.suspension_s = times(
             "suspension_step_duration_seconds",
             "Duration of the steps of suspensions; actuated: from a task's pause until its node shows less CPU",
             _LATENCY_S,
-            {"step": ("order", "record", "shrink", "actuated", "continue", "grow")},
+            step=("order", "record", "shrink", "actuated", "continue", "grow"),
         )
-        self.resize = self._counter(
+        self.resize = counts(
             "resizes",
             "Resizes of pods by pods/resize, by the direction of the CPU request",
-            {"direction": ("up", "down", "equal"), "result": WRITE_RESULTS},
+            direction=("up", "down", "equal"),
+            result=WRITE_RESULTS,
         )
-        self.speculation = self._counter(
-            "speculations", "Decisions to start a second attempt", {"result": ("started", "refused")}
-        )
-        self.rejection = self._counter(
-            "kubelet_rejections",
-            "Pods that a kubelet rejected after their placement",
-            {
-                "reason": (
-                    "OutOfcpu",
-                    "OutOfmemory",
-                    "OutOfpods",
-                    "OutOfephemeral-storage",
-                    "NodeAffinity",
-                    "NodePorts",
-                    "other",
-                )
-            },
+        self.speculation = counts("speculations", "Decisions to start a second attempt", result=("started", "refused"))
+        self.rejection = counts(
+            "kubelet_rejections", "Pods that a kubelet rejected after their placement", reason=REJECTIONS
         )
 
     def attempt(self, result: str, duration_s: float) -> None:
@@ -272,30 +262,6 @@ class SchedulerMetrics:
     def unschedulable(self, count: int) -> None:
         """Count tasks that a cycle left pending for the first time, or with a new reason."""
         self._attempts("unschedulable", self.profile, amount=count)
-
-    def _counter(self, name: str, documentation: str, labels: Mapping[str, Sequence[str]]) -> Callable[..., None]:
-        """Return a function that counts by the labels' values. An unknown last value counts as `other`.
-
-        The children are looked up once, because the look-up is the main cost of counting.
-        """
-        parent = prometheus.Counter(f"{PREFIX}_{name}", documentation, list(labels), registry=self._registry)
-        children = {values: parent.labels(*values) for values in itertools.product(*labels.values())}
-
-        def count(*values: str, amount: float = 1) -> None:
-            (children.get(values) or children[*values[:-1], "other"]).inc(amount)
-
-        return count
-
-    def _histogram(
-        self, name: str, documentation: str, buckets: Sequence[float], labels: Mapping[str, Sequence[str]]
-    ) -> dict[tuple[str, ...], prometheus.Histogram]:
-        parent = prometheus.Histogram(
-            f"{PREFIX}_{name}", documentation, list(labels), buckets=buckets, registry=self._registry
-        )
-        return {values: parent.labels(*values) for values in itertools.product(*labels.values())}
-
-    def _plain_histogram(self, name: str, documentation: str, buckets: Sequence[float]) -> prometheus.Histogram:
-        return prometheus.Histogram(f"{PREFIX}_{name}", documentation, buckets=buckets, registry=self._registry)
 
 
 HEADER = """# Metrics

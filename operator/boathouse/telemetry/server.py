@@ -42,11 +42,7 @@ _OPEN_METRICS: Final = "application/openmetrics-text; version=1.0.0"
 async def serve(
     application: web.Application, *, port: int, limits: Limits = LIMITS, host: str | None = None
 ) -> AsyncIterator[int]:
-    """Serve an application during the block; yields the port, a free one if `port` is 0.
-
-    Raises:
-        OSError: The port is in use.
-    """
+    """Serve an application during the block; yields the port, a free one for 0. Raises OSError if it is in use."""
     async with listening.serve(application, port=port, limits=limits, host=host or "") as listener:
         yield listener.port
 

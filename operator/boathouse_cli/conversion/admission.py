@@ -4,29 +4,22 @@ The schema of a new object's CRD and the CEL rules in it are read without a clus
 server as far as users read them. Rules on changes have no meaning for a new object.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 import cel
 
 from boathouse.resources import quantity
 from boathouse.resources.base import RULES
+from boathouse.resources.crd import CustomResource
 from boathouse.resources.sparkapp.fields import FIELDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from boathouse.resources.crd import CustomResource
-
 
 Problem = tuple[str, str]
 """The path of a field, and what is wrong with it."""
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_MAX_SUBDOMAIN: Final = 253
+_SUBDOMAIN: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
@@ -68,13 +61,11 @@ def spec_schema(resource: CustomResource) -> Mapping[str, Any]:
 
 def metadata_problems(metadata: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what is wrong with the metadata of an object."""
-    name = metadata.get("name")
-    if name is None and not metadata.get("generateName"):
+    name, beginning = metadata.get("name"), metadata.get("generateName")
+    if name is None and not beginning:
         yield "metadata.name", "Required value: name the object"
-    for key in ("name", "generateName"):
-        if (given := metadata.get(key)) is not None and not is_subdomain(
-            str(given).rstrip("-") if key != "name" else given
-        ):
+    for key, given, checked in (("name", name, name), ("generateName", beginning, str(beginning).rstrip("-"))):
+        if given is not None and not is_subdomain(checked):
             yield f"metadata.{key}", f'"{given}" is no name of an object: use lower-case letters, digits, - and .'
     namespace = metadata.get("namespace")
     if namespace is not None and _LABEL.fullmatch(str(namespace)) is None:
@@ -96,7 +87,7 @@ def label_problems(path: str, labels: Mapping[str, str]) -> Iterator[Problem]:
 
 def is_subdomain(text: object) -> bool:
     """Return whether a text can be the name of an object."""
-    return isinstance(text, str) and len(text) <= _MAX_SUBDOMAIN and _SUBDOMAIN.fullmatch(text) is not None
+    return isinstance(text, str) and _SUBDOMAIN.fullmatch(text) is not None
 
 
 def is_qualified(key: str) -> bool:
@@ -108,10 +99,9 @@ def is_qualified(key: str) -> bool:
 def _with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
     """Return a value with the defaults of its schema, as the API server stores it; null fields are left out."""
     if isinstance(value, dict):
-        fields = schema.get("properties") or {}
-        given = {key: item for key, item in value.items() if item is not None}
+        fields, others = schema.get("properties") or {}, schema.get("additionalProperties") or {}
         defaults = {key: inner["default"] for key, inner in fields.items() if "default" in inner}
-        others = schema.get("additionalProperties") or {}
+        given = {key: item for key, item in value.items() if item is not None}
         return defaults | {key: _with_defaults(fields.get(key) or others, item) for key, item in given.items()}
     if isinstance(value, list):
         return [_with_defaults(schema.get("items", {}), item) for item in value]
@@ -126,7 +116,9 @@ def _of_schema(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Pro
         return
     for key, holds, message in _BOUNDS:
         if key in schema and not holds(value, schema[key]):
-            yield path, message.format(_bound(schema[key]), value=_shown(value))
+            bound = schema[key]
+            shown_bound = ", ".join(map(_shown, bound)) if isinstance(bound, list) else bound
+            yield path, message.format(shown_bound, value=_shown(value))
     for name in schema.get("required", ()):
         if name not in value:
             yield f"{path}.{name}", "Required value"
@@ -166,17 +158,15 @@ def _of_rules(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Prob
         if "oldSelf" in rule["rule"] and not rule.get("optionalOldSelf"):
             continue
         if not _evaluate(rule["rule"], value):
-            message = _message(rule, value)
+            message = (
+                _evaluate(rule["messageExpression"], value) if "messageExpression" in rule else rule.get("message")
+            )
+            message = message if isinstance(message, str) else f"does not satisfy {rule['rule']}"
             match = _FIELD.fullmatch(message)  # the message knows the field better than the place of the rule
             yield (match["path"], match["rest"]) if match else (path, message)
     for inner, part, where in _children(schema, value, path):
         if inner is not None:
             yield from _of_rules(inner, part, where)
-
-
-def _message(rule: Mapping[str, Any], value: Any) -> str:
-    message = _evaluate(rule["messageExpression"], value) if "messageExpression" in rule else rule.get("message")
-    return message if isinstance(message, str) else f"does not satisfy {rule['rule']}"
 
 
 def _evaluate(expression: str, value: Any) -> Any:
@@ -194,10 +184,6 @@ def _program(expression: str) -> cel.Program:
 
 def _shown(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _bound(bound: Any) -> str:
-    return ", ".join(map(_shown, bound)) if isinstance(bound, list) else str(bound)
 
 
 def _is_quantity(text: str) -> bool:
@@ -249,20 +235,15 @@ def refusals(manifest: Mapping[str, Any]) -> list[Problem]:
 def _of_operator(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     from boathouse.resources.config import OperatorConfig
     from boathouse.services.frame.kind import Refusal
+    from boathouse.services.mrjob import model as mrjob
+    from boathouse.services.sparkapp import model as sparkapp
 
     queues = [{"name": name} for name in dict.fromkeys(["default", manifest["spec"].get("queue", "default")])]
     config = OperatorConfig.model_validate({"queues": queues, "task": {"image": _ANY}, "spark": {"image": _ANY}})
     known = {"name": _ANY, "namespace": _ANY, "uid": _ANY, "creationTimestamp": "2026-01-01T00:00:00Z"}
     raw = {"spec": manifest["spec"], "metadata": known | manifest["metadata"]}
-    answer: object
-    if manifest["kind"] == "SparkApp":
-        from boathouse.services.sparkapp import model as sparkapp
-
-        answer = sparkapp.from_resource(raw, config)
-    else:
-        from boathouse.services.mrjob import model as mrjob
-
-        answer = mrjob.from_resource(raw, config)
+    model = sparkapp if manifest["kind"] == "SparkApp" else mrjob
+    answer = model.from_resource(raw, config)
     if isinstance(answer, Refusal):
         yield "spec", f"the operator refuses it: {answer.message}"
 

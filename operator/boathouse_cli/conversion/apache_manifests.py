@@ -4,31 +4,19 @@ That operator submits `sparkConf` as it is, so its properties are converted as t
 have besides is in templates, and how an application is run in `applicationTolerations`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from boathouse_cli.conversion import pod_fields, pod_specs, properties
-from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, Unconvertible
-from boathouse_cli.conversion.fields import put_version
+from boathouse_cli.conversion.draft import ROLES, Draft, Unconvertible
+from boathouse_cli.conversion.fields import Fields, put_version
 from boathouse_cli.conversion.properties import Properties, program
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_cli.conversion.draft import Draft
-    from boathouse_cli.conversion.fields import Fields
 
 GROUP: Final = "spark.apache.org"
 KIND: Final = "SparkApplication"
-_TEMPLATES: Final[Mapping[str, str]] = {DRIVER: "driverSpec", EXECUTOR: "executorSpec"}
 _BACKOFF_MS: Final = 30_000
 """That operator's defaults."""
 _MOST: Final = 1000
-_TIMEOUTS: Final[Mapping[str, str]] = {
-    "driverStartTimeoutMillis": "driverStartSeconds",
-    "executorStartTimeoutMillis": "executorStartSeconds",
-}
 _EXECUTORS: Final = (
     "Boathouse places the driver together with its minimum of executors: set dynamicAllocation.minExecutors, or "
     "executor.instances"
@@ -53,11 +41,17 @@ _ADVICE: Final[Mapping[str, str]] = {
 def convert(draft: Draft, spec: Fields) -> None:
     """Fill the draft with a spec."""
     version = spec.inner("runtimeVersions").text("sparkVersion")
-    conf = _conf(draft, spec, version)
+    conf = spec.texts("sparkConf")
+    if version:
+        conf = {key: text.replace("{{SPARK_VERSION}}", version) for key, text in conf.items()}
+    # Name and namespace are those of the metadata, as in that operator.
+    properties.drop_metadata(draft, conf, _where, "remove it")
+    if files := spec.text("files"):
+        conf.setdefault("spark.files", files)
     path, file = _program(draft, spec, conf)
     pods = pod_specs.PodSpecs(draft, [])
-    for role, field in _TEMPLATES.items():
-        part = spec.inner(field)
+    for role in ROLES:
+        part = spec.inner(f"{role}Spec")
         pods.convert_template(role, part.inner("podTemplateSpec"))
         part.note_left(draft, _ADVICE)
     left = Properties(draft, conf, _where)
@@ -78,18 +72,6 @@ def convert(draft: Draft, spec: Fields) -> None:
 
 def _where(key: str) -> str:
     return f'spec.sparkConf["{key}"]'
-
-
-def _conf(draft: Draft, spec: Fields, version: str | None) -> dict[str, str]:
-    """Return the properties; name and namespace are those of the metadata, as in that operator."""
-    conf = {
-        key: text.replace("{{SPARK_VERSION}}", version or "{{SPARK_VERSION}}")
-        for key, text in spec.texts("sparkConf").items()
-    }
-    properties.drop_metadata(draft, conf, _where, "remove it")
-    if files := spec.text("files"):
-        conf.setdefault("spark.files", files)
-    return conf
 
 
 def _program(draft: Draft, spec: Fields, conf: dict[str, str]) -> tuple[str, str]:
@@ -120,13 +102,15 @@ def _program(draft: Draft, spec: Fields, conf: dict[str, str]) -> tuple[str, str
 def _tolerations(draft: Draft, given: Fields) -> None:
     _restarts(draft, given.inner("restartConfig"))
     timeouts = given.inner("applicationTimeoutConfig")
-    for theirs, ours in _TIMEOUTS.items():
-        if (time := _seconds(timeouts.take(theirs))) is not None:
-            draft.put(f"timeouts.{ours}", time)
+    for fields, theirs, ours in (
+        (timeouts, "driverStartTimeoutMillis", "timeouts.driverStartSeconds"),
+        (timeouts, "executorStartTimeoutMillis", "timeouts.executorStartSeconds"),
+        (given, "ttlAfterStopMillis", "ttlSecondsAfterFinished"),
+    ):
+        if (time := _seconds(fields.take(theirs))) is not None:
+            draft.put(ours, time)
     for key in ("forceTerminationGracePeriodMillis", "terminationRequeuePeriodMillis"):
         timeouts.take(key)  # of that operator's own work
-    if (time := _seconds(given.take("ttlAfterStopMillis"))) is not None:
-        draft.put("ttlSecondsAfterFinished", time)
     if given.take("resourceRetainPolicy") in {"Always", "OnFailure"}:
         draft.note(given.path("resourceRetainPolicy"), _KEPT)
     for fields in (timeouts, given):
@@ -136,7 +120,7 @@ def _tolerations(draft: Draft, given: Fields) -> None:
 def _restarts(draft: Draft, given: Fields) -> None:
     kind = given.text("restartPolicy") or "Never"
     attempts = _number(given.take("maxRestartAttempts"), 3)
-    failures = _number(given.take("maxRestartOnFailure"), attempts)
+    attempts = min(attempts, _number(given.take("maxRestartOnFailure"), attempts))
     backoff_ms = _number(given.take("restartBackoffMillis"), _BACKOFF_MS)
     interval = max(1, _seconds(_number(given.take("restartBackoffMillisForFailure"), backoff_ms)) or 1)
     reset = _seconds(given.take("restartCounterResetMillis"))
@@ -148,8 +132,8 @@ def _restarts(draft: Draft, given: Fields) -> None:
         "restartPolicy",
         {
             "type": "Always" if kind == "Always" else "OnFailure",
-            "onFailureRetries": 0 if kind == "OnInfrastructureFailure" else min(attempts, failures),
-            "onInfrastructureFailureRetries": min(attempts, failures),
+            "onFailureRetries": 0 if kind == "OnInfrastructureFailure" else attempts,
+            "onInfrastructureFailureRetries": attempts,
             "onFailureRetryInterval": interval,
             "maxRetryIntervalSeconds": interval,
         }

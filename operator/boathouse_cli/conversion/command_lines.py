@@ -1,22 +1,50 @@
-"""Command lines of `spark-submit` as SparkApps, and the words of a shell's script."""
-
-from __future__ import annotations
+"""Command lines of `spark-submit` as SparkApps, the programs of command lines, and the words of a shell's script."""
 
 import dataclasses
 import posixpath
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 import javaproperties
 
-from boathouse_cli.conversion import pod_fields, programs
-from boathouse_cli.conversion.draft import CARRIED_PATH, CARRIED_VOLUME, Converted, Draft, Unconvertible
+from boathouse_cli.conversion import pod_fields
+from boathouse_cli.conversion.draft import CARRIED_PATH, CARRIED_VOLUME, Carried, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+PROGRAM: Final = "spark-submit"
+_SPARK_SUBMIT: Final = r"spark[23]?-submit(2?\.cmd|\.sh)?"
+"""Distributions that had two versions of Spark call it spark2-submit and spark3-submit."""
+SPARK_LINE: Final = re.compile(rf"""^(?!\s*\#)(?:.*[\s/"'])?{_SPARK_SUBMIT}(?=["'\s]|$)""", re.MULTILINE)
+"""A line of a script that may run it."""
+HADOOP: Final = ("hadoop", "yarn", "mapred")
+_LOCAL_VARIABLES: Final = ("SPARK_HOME", "HADOOP_HOME", "JAVA_HOME", "PATH")
 
-    from boathouse_cli.conversion.draft import Carried
+
+def is_spark_submit(word: str) -> bool:
+    """Return whether a word names spark-submit, with or without a folder."""
+    return re.fullmatch(_SPARK_SUBMIT, posixpath.basename(word)) is not None
+
+
+def is_hadoop(word: str) -> bool:
+    """Return whether a word names a program of Hadoop that runs jobs."""
+    return posixpath.basename(word) in HADOOP
+
+
+def find(words: Sequence[str]) -> int | None:
+    """Return where the first program is that is converted; it follows variables and programs that start another."""
+    return next((n for n, word in enumerate(words) if is_spark_submit(word) or is_hadoop(word)), None)
+
+
+def note_before(draft: Draft, words: Sequence[str]) -> None:
+    """Note what stands before the program and has no effect: variables, and programs that start another."""
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if equals and name.isidentifier():
+            if name not in _LOCAL_VARIABLES:
+                draft.note(name, "variables of the submitter have no effect: set env, if the program needs it")
+        elif posixpath.basename(word) not in ("command", "env", "exec", "nohup", "time"):
+            draft.note(word, "has no effect, because no machine runs the line: remove it")
 
 
 _EXPANSION: Final = r"\$\((?:[^)]*\)|[^\n]*)|`(?:[^`]*`|[^\n]*)|\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[^}\n]*\}?|[0-9@*#?$!-])"
@@ -62,10 +90,7 @@ class Word:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A line of a script, continued by backslashes and quotes, as it was written.
-
-    `operator` is the first one of the shell in it, such as a pipe; None: it is one command.
-    """
+    """A line of a script, continued by backslashes and quotes, and the first operator of the shell in it."""
 
     line: int
     source: str
@@ -81,8 +106,7 @@ class Command:
 def commands(text: str) -> Iterator[Command]:
     """Yield the commands of a script; comments and empty lines are left out."""
     text = text.replace("\r\n", "\n")
-    words: list[Word] = []
-    operator, start = None, 0
+    words, operator, start = list[Word](), None, 0
     for token in _TOKEN.finditer(text):
         match token.lastgroup:
             case "operator":
@@ -94,13 +118,10 @@ def commands(text: str) -> Iterator[Command]:
                 line = text.count("\n", 0, start) + 1
                 yield Command(line=line, source=text[start : token.end()], words=tuple(words), operator=operator)
                 words, operator = [], None
-            case _:
-                pass
 
 
 def _word(written: str) -> Word:
-    expansions: list[str] = []
-    is_open = False
+    expansions, is_open = list[str](), False
 
     def expanded(text: str) -> str:
         expansions.append(text[:2] if text.startswith("$(") else text[:1] if text.startswith("`") else text)
@@ -129,7 +150,6 @@ def _word(written: str) -> Word:
     return Word(text=text, expansions=tuple(expansions), is_open=is_open)
 
 
-PROGRAM: Final = programs.SPARK_SUBMIT
 _OPTIONS: Final[Mapping[str, str]] = {
     "--master": "spark.master",
     "--deploy-mode": "spark.submit.deployMode",
@@ -185,27 +205,22 @@ class _Parsed:
 def convert_text(text: str, *, read: Callable[[str], str]) -> Iterator[Converted]:
     """Convert each command line of a file."""
     for command in commands(text):
-        words = [word.text for word in command.words]
-        source = f"line {command.line}"
-        at = programs.find(words)
-        if at is not None and programs.is_spark_submit(words[at]):
-            draft = Draft(source)
+        draft, words = Draft(f"line {command.line}"), [word.text for word in command.words]
+        at = find(words)
+        if at is not None and is_spark_submit(words[at]):
             try:
                 _check_shell(draft, command, command.words[at + 1 :])
                 yield _application(draft, words, read)
             except Unconvertible as why:
                 yield draft.refuse(why)
-        elif command.is_open and programs.SPARK_LINE.search(command.source):
-            yield Draft(source).refuse(_OPEN)
+        elif command.is_open and SPARK_LINE.search(command.source):
+            yield draft.refuse(_OPEN)
 
 
 def convert(
     words: Sequence[str], *, source: str, read: Callable[[str], str], carried: Carried | None = None
 ) -> Converted:
-    """Convert one command line, with `spark-submit` among the words, or from its first option.
-
-    `read` returns the text of a file that `--properties-file` names.
-    """
+    """Convert one line, with `spark-submit` among its words or from its first option; `read` reads properties files."""
     draft = Draft(source, carried=carried)
     try:
         return _application(draft, words, read)
@@ -218,7 +233,7 @@ def _application(draft: Draft, words: Sequence[str], read: Callable[[str], str])
     if not parsed.words:
         raise Unconvertible(PROGRAM, "has no application: name a Python file or a jar")
     file, *arguments = parsed.words
-    given = {**_from_files(parsed.files, read), **parsed.conf, **parsed.options}
+    given = _from_files(parsed.files, read) | parsed.conf | parsed.options
     left = Properties(draft, given, lambda key: parsed.where.get(key, key))
     program(draft, "application", file, main_class=parsed.main_class)
     draft.metadata["name"] = pod_fields.object_name(re.sub(r"\.\w+$", "", posixpath.basename(file)))
@@ -228,24 +243,22 @@ def _application(draft: Draft, words: Sequence[str], read: Callable[[str], str])
         draft.put("arguments", arguments)
     left.convert_rest()
     if draft.carried is not None and draft.carried.files:
-        name = draft.carried.config_map_name(draft.metadata["name"])
-        volume = {"name": CARRIED_VOLUME, "mountPath": CARRIED_PATH, "configMapName": name, "readOnly": True}
-        draft.extend("volumes", [volume])
+        volume = {"name": CARRIED_VOLUME, "mountPath": CARRIED_PATH, "readOnly": True}
+        draft.extend("volumes", [volume | {"configMapName": draft.carried.config_map_name(draft.metadata["name"])}])
     return draft.finish()
 
 
-def _from_files(paths: Mapping[str, Sequence[str]], read: Callable[[str], str]) -> dict[str, str]:
+def _from_files(paths: Mapping[str, list[str]], read: Callable[[str], str]) -> dict[str, str]:
     """Return the properties of files: of the last --properties-file, then of the others, of which each adds to it."""
     found: dict[str, str] = {}
     for option in _FILES:
-        given = paths.get(option, ())
-        for path in given[-1:] if option == _PROPERTIES_FILE else given:
+        for path in paths.get(option, [])[-1 if option == _PROPERTIES_FILE else 0 :]:
             try:
-                given_there = javaproperties.loads(read(path))
+                given = javaproperties.loads(read(path))
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) else error
                 raise Unconvertible(option, f"{path} cannot be read ({reason}): correct the path") from error
-            found |= {key: value.strip() for key, value in given_there.items()}  # as Spark does
+            found |= {key: value.strip() for key, value in given.items()}  # as Spark does
     return found
 
 
@@ -253,16 +266,15 @@ def _after_program(draft: Draft, words: Sequence[str]) -> list[str]:
     """Return the words after `spark-submit`; it may be left out before options."""
     if words and words[0].startswith("-"):
         return list(words)
-    at = programs.find(words)
-    if at is None or not programs.is_spark_submit(words[at]):
+    at = find(words)
+    if at is None or not is_spark_submit(words[at]):
         raise Unconvertible(PROGRAM, "is not in the command line: write it first")
-    programs.note_before(draft, words[:at])
+    note_before(draft, words[:at])
     return list(words[at + 1 :])
 
 
 def _parse(draft: Draft, words: list[str]) -> _Parsed:
-    parsed = _Parsed()
-    left = list(reversed(words))
+    parsed, left = _Parsed(), list(reversed(words))
     while left:
         word = left.pop()
         option, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")

@@ -5,23 +5,18 @@ in a ConfigMap, and keys and passwords, which are taken out: more people can rea
 have them.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import posixpath
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from boathouse.resources import names
+from boathouse.resources.crd import CustomResource
 from boathouse.resources.sparkapp.status import SPARKAPP
 from boathouse_cli.conversion import admission
 from boathouse_cli.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from boathouse.resources.crd import CustomResource
 
 CARRIED_PATH: Final = "/mnt/submitted"
 """Where driver and executors have the files."""
@@ -72,15 +67,13 @@ class Carried:
 
     def manifest(self, name: str) -> dict[str, Any]:
         """Return the ConfigMap."""
-        text: dict[str, str] = {}
-        binary: dict[str, str] = {}
+        data: dict[str, dict[str, str]] = {"data": {}, "binaryData": {}}
         for key, content in self.files.items():
             try:
-                text[key] = content.decode()
+                data["data"][key] = content.decode()
             except UnicodeDecodeError:
-                binary[key] = base64.b64encode(content).decode()
+                data["binaryData"][key] = base64.b64encode(content).decode()
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self.config_map_name(name)}}
-        data = {"data": text, "binaryData": binary}
         return manifest | {"immutable": True} | {field: values for field, values in data.items() if values}
 
 
@@ -114,42 +107,6 @@ def is_secret(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-def remove_credentials(draft: Draft) -> None:
-    """Remove users and passwords from all URLs of the object, and note them and what else has a key in the clear."""
-    draft.spec = _without_users(draft, draft.spec, "spec")
-    for path, name, value in _named(draft.spec, "spec"):
-        if is_secret(name) and value:
-            draft.note(path, "has a key that all who read the object can read: put it into a Secret, and name that")
-
-
-def _without_users(draft: Draft, value: Any, path: str) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_users(draft, part, f"{path}.{key}") for key, part in value.items()}
-    if isinstance(value, list):
-        return [_without_users(draft, part, f"{path}[{number}]") for number, part in enumerate(value)]
-    if not isinstance(value, str):
-        return value
-    found = _USER.sub(r"\g<scheme>", value)
-    if found != value:
-        draft.note(path, f"the user and the key in {hidden(value)} are left out: put them into a Secret")
-    elif hidden(value) != value:
-        draft.note(path, "has a signature that all who read the object can read: name the file without it")
-    return found
-
-
-def _named(value: Any, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield variables and properties with their paths, names and values."""
-    if not isinstance(value, dict):
-        return
-    for variable in value.get("env") or ():
-        yield f"{path}.env.{variable['name']}", variable["name"], variable.get("value") or ""
-    for field in ("sparkConf", "hadoopConf", "conf", "settings"):
-        for key, text in (value.get(field) or {}).items():
-            yield f'{path}.{field}["{key}"]', key, text
-    for part in ("driver", "executor", "hadoop"):
-        yield from _named(value.get(part), f"{path}.{part}")
-
-
 DRIVER: Final = "driver"
 EXECUTOR: Final = "executor"
 ROLES: Final = (DRIVER, EXECUTOR)
@@ -167,22 +124,18 @@ class Note:
 
     @property
     def text(self) -> str:
-        """Return the note in a line."""
+        """The note in a line."""
         return f"{self.source}: {self.path}: {self.advice}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
-    """What became of one document or line.
-
-    Without a manifest it is no application, or has failed. An object that would fail is one that the operator or Spark
-    would refuse. The last notes say why.
-    """
+    """What became of one document or line; the last notes say why it has failed, or is no application."""
 
     manifest: dict[str, Any] | None
     notes: tuple[Note, ...]
     has_failed: bool = False
-    would_fail: bool = False
+    would_fail: bool = False  # the operator or Spark would refuse the object
 
 
 class Unconvertible(Exception):  # noqa: N818 - it is an answer
@@ -194,10 +147,7 @@ class Unconvertible(Exception):  # noqa: N818 - it is an answer
 
 
 class Draft:
-    """An object of a resource that is being filled in, of a document or line, which notes name as their source.
-
-    Without `carried`, files of this machine have to be where the object says.
-    """
+    """An object that is filled in, of a document or line; without `carried`, no files of this machine go along."""
 
     def __init__(self, source: str, resource: CustomResource = SPARKAPP, carried: Carried | None = None) -> None:
         self.source, self._resource, self.carried = source, resource, carried
@@ -244,7 +194,10 @@ class Draft:
 
     def finish(self) -> Converted:
         """Return the object with what the operator would refuse of it, or what of it the API server would refuse."""
-        remove_credentials(self)
+        self.spec = _without_users(self, self.spec, "spec")
+        for path, name, value in _named(self.spec, "spec"):
+            if is_secret(name) and value:
+                self.note(path, "has a key that all who read the object can read: put it into a Secret, and name that")
         fields = admission.spec_schema(self._resource)["properties"]
         manifest = {
             "apiVersion": names.API_VERSION,
@@ -266,6 +219,31 @@ class Draft:
             self.note(why.path, why.advice)
         return Converted(manifest=None, notes=tuple(self.notes), has_failed=True)
 
-    def skip(self) -> Converted:
-        """Return that it is no application."""
-        return Converted(manifest=None, notes=tuple(self.notes))
+
+def _without_users(draft: Draft, value: Any, path: str) -> Any:
+    """Return a part of the spec without users and passwords in URLs, and note them."""
+    if isinstance(value, dict):
+        return {key: _without_users(draft, part, f"{path}.{key}") for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_users(draft, part, f"{path}[{number}]") for number, part in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+    found = _USER.sub(r"\g<scheme>", value)
+    if found != value:
+        draft.note(path, f"the user and the key in {hidden(value)} are left out: put them into a Secret")
+    elif hidden(value) != value:
+        draft.note(path, "has a signature that all who read the object can read: name the file without it")
+    return found
+
+
+def _named(value: Any, path: str) -> Iterator[tuple[str, str, str]]:
+    """Yield variables and properties with their paths, names and values."""
+    if not isinstance(value, dict):
+        return
+    for variable in value.get("env") or ():
+        yield f"{path}.env.{variable['name']}", variable["name"], variable.get("value") or ""
+    for field in ("sparkConf", "hadoopConf", "conf", "settings"):
+        for key, text in (value.get(field) or {}).items():
+            yield f'{path}.{field}["{key}"]', key, text
+    for part in ("driver", "executor", "hadoop"):
+        yield from _named(value.get(part), f"{path}.{part}")

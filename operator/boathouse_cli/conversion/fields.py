@@ -1,16 +1,9 @@
-"""The fields of a manifest that are not converted yet, and the versions of Spark that it may name.
+"""The fields of a manifest that are not converted yet, and the versions of Spark that it may name."""
 
-What is left of the fields has no counterpart.
-"""
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from boathouse_cli.conversion.draft import Draft
+from boathouse_cli.conversion.draft import Draft
 
 _TRUE_BY_DEFAULT: Final = ("automountServiceAccountToken", "enableServiceLinks", "terminationGracePeriodSeconds")
 """Fields of pods in which false or 0 says something."""
@@ -80,7 +73,7 @@ class Fields:
             self._left[key] = others
         return [_mapping(item) for item in items if isinstance(item, dict)]
 
-    def inner(self, key: str) -> Fields:
+    def inner(self, key: str) -> "Fields":
         """Return a field that is a mapping, to be taken in turn; another value is not taken."""
         return Fields(self._mapping(key), self.path(key))
 
@@ -105,9 +98,7 @@ def _mapping(value: object) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 VERSIONS: Final = ("3.5", "4.0", "4.1", "4.2", "4.3")

@@ -1,28 +1,21 @@
 """Command lines of Hadoop as MRJobs: of Hadoop Streaming, or of another jar, which runs on an MRCluster. Pure."""
 
-from __future__ import annotations
-
+import fnmatch
 import posixpath
 import re
 import shlex
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from boathouse.resources.base import is_hadoop_setting
 from boathouse.resources.mrjob.status import MRJOB
 from boathouse.resources.pod_environment import literal
-from boathouse_cli.conversion import hadoop_options, programs
-from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible, is_secret
-from boathouse_cli.conversion.pod_fields import put_queue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from boathouse_cli.conversion.draft import Carried
-    from boathouse_cli.conversion.hadoop_options import Line
-
+from boathouse_cli.conversion import command_lines, hadoop_options
+from boathouse_cli.conversion.draft import Carried, Converted, Draft, Unconvertible, is_secret
+from boathouse_cli.conversion.hadoop_options import Line
+from boathouse_cli.conversion.pod_fields import dashed, put_queue
 
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
-_CLASS: Final = re.compile(r"(?<!\\)\[[^\]]*\]")
 
 
 def without_escapes(option: str, path: str) -> str:
@@ -38,19 +31,18 @@ def without_escapes(option: str, path: str) -> str:
             raise Unconvertible(option, f"{path}: an MRJob cannot escape {char}: write ? instead, or rename the files")
         return f"[{char}]" if char in "*?[" else char
 
-    if any("\\" in match for match in _CLASS.findall(path)):
+    if any("\\" in match for match in re.findall(r"(?<!\\)\[[^\]]*\]", path)):
         raise Unconvertible(option, f"{path}: an MRJob has no escapes in brackets: write the characters without them")
     return _ESCAPED.sub(said, path)
 
 
 SECRET: Final = "s3-credentials"  # noqa: S105 - the name of a Secret
 _NAME: Final = "streaming"
-_BYTES: Final = "commands read and write lines: encode binary values, such as base64"
-_XML: Final = "records of XML have no counterpart: cut the input with textinputformat.record.delimiter"
 _KEY_ONLY: Final = "keyonlytext"
 _NOT_TEXT: Final = frozenset({"rawbytes", "typedbytes", _KEY_ONLY})
 _JAVA: Final = re.compile(r"([a-z]\w*\.)+[A-Z]\w*")
 _NONE: Final = "NONE"
+_BY_FIELDS: Final = "KeyFieldBasedPartitioner"
 _OF_REDUCES: Final = frozenset({
     "comparator.options", "reduceInputFieldSeparator", "reduceOutputFieldSeparator", "numReduceOutputKeyFields",
 })  # fmt: skip
@@ -114,19 +106,20 @@ class _Job:
         if found == "CombineTextInputFormat":  # streaming knows no default of it, but for TextInputFormat alone
             self._left.setdefault("stream.map.input.ignoreKey", "false")
         if self._line.first("inputreader") is not None:
-            raise Unconvertible("-inputreader", _XML)
+            advice = "records of XML have no counterpart: cut the input with textinputformat.record.delimiter"
+            raise Unconvertible("-inputreader", advice)
         _class("-outputformat", self._line.first("outputformat"), ("TextOutputFormat",))
         chosen = self._left.pop(hadoop_options.PARTITIONER_CLASS, None)
-        partitioner = _class("-partitioner", self._line.first("partitioner") or chosen, hadoop_options.PARTITIONERS)
-        if partitioner:
+        chosen = self._line.first("partitioner") or chosen
+        if partitioner := _class("-partitioner", chosen, ("HashPartitioner", _BY_FIELDS)):
             self._draft.put("partitioner.type", partitioner)
         fields = self._left.pop(hadoop_options.PARTITION_FIELDS, None)
-        if partitioner != "KeyFieldBasedPartitioner":
+        if partitioner != _BY_FIELDS:
             self._left.pop(hadoop_options.PARTITION_OPTIONS, None)
         elif fields is not None:  # Hadoop prefers it
             self._left[hadoop_options.PARTITION_OPTIONS] = f"-k1,{fields}"
         comparator = self._left.pop(hadoop_options.COMPARATOR_CLASS, None)
-        if _class(f"-D {hadoop_options.COMPARATOR_CLASS}", comparator, (hadoop_options.COMPARATOR,)) is None:
+        if _class(f"-D {hadoop_options.COMPARATOR_CLASS}", comparator, ("KeyFieldBasedComparator",)) is None:
             self._left.pop("mapreduce.partition.keycomparator.options", None)
 
     def _output(self) -> None:
@@ -139,7 +132,8 @@ class _Job:
             if kind == _KEY_ONLY and key == last:
                 draft.put("keyOnlyOutput", True)
             elif kind in _NOT_TEXT and (has_reduces or key.startswith("stream.map")):
-                raise Unconvertible(f"-D {key}" if of_all is None else "-io", _BYTES)
+                advice = "commands read and write lines: encode binary values, such as base64"
+                raise Unconvertible(f"-D {key}" if of_all is None else "-io", advice)
         compresses = self._left.pop(hadoop_options.COMPRESS, "false").lower() == "true"
         codec = self._left.pop(hadoop_options.CODEC, "DefaultCodec")
         if compresses and (found := hadoop_options.CODECS.get(hadoop_options.short(codec))):
@@ -150,7 +144,7 @@ class _Job:
             )
         if "lazyOutput" in self._line.options:
             draft.put("lazyOutput", True)
-        if self._cluster is None and self._left.pop(hadoop_options.UBER, "false").lower() == "true":
+        if self._cluster is None and self._left.pop("mapreduce.job.ubertask.enable", "false").lower() == "true":
             draft.put("uber", {})
 
     def _fields(self) -> None:
@@ -170,9 +164,8 @@ class _Job:
     def _has_effect(self, field: str) -> bool:
         """Return whether the field may be set: Hadoop ignores what is for another format, or for missing reduces."""
         spec = self._draft.spec
-        input_format = spec.get("inputFormat", "TextInputFormat")
         if field in _OF_FORMATS:
-            return input_format in _OF_FORMATS[field]
+            return spec.get("inputFormat", "TextInputFormat") in _OF_FORMATS[field]
         if field == "outputSeparator":
             return "keyOnlyOutput" not in spec
         stage = "reducer" if field in _OF_REDUCES else field.partition(".")[0]
@@ -180,11 +173,11 @@ class _Job:
 
     def _data(self) -> None:
         inputs, output = self._line.every("input"), self._line.first("output")
-        for option, is_missing in (("input", not inputs), ("output", output is None)):
-            if is_missing:
-                raise Unconvertible(f"-{option}", f"is missing: name the {option}")
+        if not inputs or output is None:
+            missing = "output" if inputs else "input"
+            raise Unconvertible(f"-{missing}", f"is missing: name the {missing}")
         self._draft.put("input", [self._data_url(option, item) for option, item in inputs])
-        self._draft.put("output", self._data_url("output", output or ""))
+        self._draft.put("output", self._data_url("output", output))
 
     def _data_url(self, option: str, text: str) -> str:
         url = text if option == "output" or self._cluster is not None else without_escapes(f"-{option}", text)
@@ -263,7 +256,7 @@ class _Job:
             del self._left[key]
             self._draft.put("storage.s3.secretRef.name", SECRET)
             self._draft.note(f"-D {key}", f"is left out: put it into the Secret {SECRET}")
-        if (endpoint := self._left.pop(hadoop_options.ENDPOINT, None)) is not None:
+        if (endpoint := self._left.pop("fs.s3a.endpoint", None)) is not None:
             self._draft.put("storage.s3.endpointURL", endpoint if "://" in endpoint else f"https://{endpoint}")
         if self._cluster is not None:
             if wrong := next((key for key, value in self._left.items() if not is_hadoop_setting(key, value)), None):
@@ -285,12 +278,11 @@ def _command(option: str, text: str) -> list[str]:
     if _JAVA.fullmatch(text) or text == "aggregate":
         raise Unconvertible(option, f"{text} is a class of Java: write a command that does the same")
     try:
-        words = hadoop_options.split_command(text)
+        if words := hadoop_options.split_command(text):
+            return words
     except ValueError as error:
         raise Unconvertible(option, f"{error}: close the quotes") from error
-    if not words:
-        raise Unconvertible(option, "is empty: name a command")
-    return words
+    raise Unconvertible(option, "is empty: name a command")
 
 
 def _urls(spec: dict[str, Any]) -> Iterator[str]:
@@ -302,19 +294,25 @@ def _urls(spec: dict[str, Any]) -> Iterator[str]:
 
 def object_name(text: str) -> str:
     """Return a name for a job: that of Hadoop may have spaces, dots and capitals, and begin with a digit."""
-    name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-")
+    name = dashed(text, 40)
     return name if name[:1].isalpha() else f"job-{name}".strip("-")
 
 
-_URL: Final = re.compile(r"(s3|local|hdfs)://")
+_STREAMING_JARS: Final = (
+    "hadoop-streaming.jar",
+    "hadoop-streaming-3.4.2.jar",
+    "hadoop-3.4.2-streaming.jar",
+    "hadoop-0.20-mapreduce/contrib/streaming/hadoop-streaming-mr1.jar",
+)
+"""How distributions call it."""
 _IGNORED: Final = ("--debug", "--daemon")
 _WITH_VALUE: Final = ("--config", "--loglevel", "--buildpaths", "--hostnames", "--hosts", "--workers")
 
 
 def is_line(words: Sequence[str]) -> bool:
     """Return whether a command line runs a program of Hadoop."""
-    at = programs.find(words)
-    return at is not None and programs.is_hadoop(words[at])
+    at = command_lines.find(words)
+    return at is not None and command_lines.is_hadoop(words[at])
 
 
 def convert(words: Sequence[str], cluster: str | None, carried: Carried | None = None) -> Converted:
@@ -322,15 +320,17 @@ def convert(words: Sequence[str], cluster: str | None, carried: Carried | None =
 
     All words after another jar are arguments, as for `hadoop jar`: the first one is the class if the jar names none.
     """
-    at = programs.find(words) or 0
+    at = command_lines.find(words) or 0
     draft = Draft(" ".join(words[at : at + 2]), MRJOB, carried)
-    programs.note_before(draft, words[:at])
+    command_lines.note_before(draft, words[:at])
     try:
-        words = _without_options(draft, words[at + 1 :])
-        options = _streaming_options(words)
-        if options is None:
-            return _of_jar(draft, words, cluster)
-        return _Job(draft, hadoop_options.parse(draft, options), cluster).made()
+        match _without_options(draft, words[at + 1 :]):
+            case ["jar", jar, *options] if not _is_streaming_jar(jar):
+                return _of_jar(draft, jar, options, cluster)
+            case ["jar", _, *options] | ["streaming", *options]:
+                return _Job(draft, hadoop_options.parse(draft, options), cluster).made()
+            case _:
+                return draft.refuse(Unconvertible("jar", "only `hadoop jar URL ARGS...` can be submitted"))
     except Unconvertible as why:
         return draft.refuse(why)
 
@@ -346,38 +346,28 @@ def _without_options(draft: Draft, words: Sequence[str]) -> Sequence[str]:
     return words
 
 
-def _streaming_options(words: Sequence[str]) -> Sequence[str] | None:
-    """Return the words after the program, if it is Hadoop Streaming."""
-    match words:
-        case ["jar", jar, *options] if programs.is_streaming_jar(jar):
-            return options
-        case ["streaming", *options]:
-            return options
-        case _:
-            return None
+def _is_streaming_jar(word: str) -> bool:
+    """Return whether it is the jar of Hadoop Streaming, with a version before or after, or as a glob."""
+    jar = posixpath.basename(word)
+    return re.fullmatch(r"hadoop.*streaming.*\.jar", jar) is not None or (
+        re.search(r"[*?\[]", jar) is not None
+        and any(fnmatch.fnmatchcase(posixpath.basename(known), jar) for known in _STREAMING_JARS)
+    )
 
 
-def _of_jar(draft: Draft, words: Sequence[str], cluster: str | None) -> Converted:
-    if len(words) < 2 or words[0] != "jar":  # noqa: PLR2004 - jar URL
-        raise Unconvertible("jar", "only `hadoop jar URL ARGS...` can be submitted")
-    jar, *arguments = words[1:]
+def _of_jar(draft: Draft, jar: str, arguments: list[str], cluster: str | None) -> Converted:
     if cluster is None:
         raise Unconvertible(jar, "a jar needs a Hadoop cluster: pass --cluster NAME")
+    url = f"local://{jar}" if jar.startswith("/") else jar
+    if not re.match("(s3|local|hdfs)://", url):
+        raise Unconvertible(
+            jar,
+            "it is a file of this machine: put it into S3 or HDFS and name its URL, or name its absolute path in the "
+            "cluster's image",
+        )
     draft.metadata["name"] = object_name(posixpath.basename(jar).removesuffix(".jar"))
     draft.put("clusterRef.name", cluster)
-    draft.put("jar.url", _url(jar))
+    draft.put("jar.url", url)
     if arguments:
         draft.put("jar.arguments", arguments)
     return draft.finish()
-
-
-def _url(jar: str) -> str:
-    if _URL.match(jar):
-        return jar
-    if jar.startswith("/"):
-        return f"local://{jar}"
-    raise Unconvertible(
-        jar,
-        "it is a file of this machine: put it into S3 or HDFS and name its URL, or name its absolute path in the "
-        "cluster's image",
-    )

@@ -5,18 +5,14 @@ recordings of both. Generic options are read after those of streaming too, where
 are fields of an MRJob are known with the names that they had before Hadoop 2.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import posixpath
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from boathouse_cli.conversion.draft import Draft, Unconvertible
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 QUEUE: Final = "mapreduce.job.queuename"
 
@@ -33,6 +29,10 @@ def _mebibytes(text: str) -> str:
     return f"{int(text)}Mi"
 
 
+def _percent(text: str) -> int:
+    return round(float(text) * 100)
+
+
 FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "mapreduce.job.reduces": ("numReduceTasks", int),
     QUEUE: ("queue", str),
@@ -45,10 +45,7 @@ FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "mapreduce.map.cpu.vcores": ("mapper.resources.requests.cpu", str),
     "mapreduce.reduce.cpu.vcores": ("reducer.resources.requests.cpu", str),
     "mapreduce.task.timeout": ("taskTimeoutSeconds", _seconds),
-    "mapreduce.job.reduce.slowstart.completedmaps": (
-        "slowStartCompletedMapsPercent",
-        lambda text: round(float(text) * 100),
-    ),
+    "mapreduce.job.reduce.slowstart.completedmaps": ("slowStartCompletedMapsPercent", _percent),
     "mapreduce.input.fileinputformat.split.maxsize": ("splitMaxSize", str),
     "mapreduce.output.fileoutputformat.compress.codec": ("outputCompression", str),
     "textinputformat.record.delimiter": ("recordDelimiter", str),
@@ -77,17 +74,13 @@ CODECS: Final[Mapping[str, str]] = {
     "SnappyCodec": "snappy",
 }
 INPUT_FORMATS: Final = ("TextInputFormat", "CombineTextInputFormat", "NLineInputFormat", "KeyValueTextInputFormat")
-PARTITIONERS: Final = ("HashPartitioner", "KeyFieldBasedPartitioner")
-COMPARATOR: Final = "KeyFieldBasedComparator"
 
 NAME: Final = "mapreduce.job.name"
 COMPRESS: Final = "mapreduce.output.fileoutputformat.compress"
 CODEC: Final = "mapreduce.output.fileoutputformat.compress.codec"
 COMPARATOR_CLASS: Final = "mapreduce.job.output.key.comparator.class"
 PARTITIONER_CLASS: Final = "mapreduce.job.partitioner.class"
-UBER: Final = "mapreduce.job.ubertask.enable"
 RECURSIVE: Final = "mapreduce.input.fileinputformat.input.dir.recursive"
-ENDPOINT: Final = "fs.s3a.endpoint"
 PARTITION_OPTIONS: Final = "mapreduce.partition.keypartitioner.options"
 PARTITION_FIELDS: Final = "num.key.fields.for.partition"
 """How many fields of a key choose its reduce: a former way to say -k1,N."""
@@ -216,15 +209,14 @@ def parse(draft: Draft, words: Sequence[str]) -> Line:
 def _option(word: str) -> tuple[str, str | None]:
     """Return the name of an option, and the value that is in the same word."""
     option = word.removeprefix("--") if word.startswith("--") else word.removeprefix("-")
-    if option == word:
-        raise Unconvertible(word, "is no option of Hadoop Streaming: correct it")
-    if option in GENERIC | MANY | SINGLE | FLAGS:
-        return option, None
-    name, equals, value = option.partition("=")
-    if equals and name in GENERIC:
-        return name, value
-    if word.startswith("-D"):
-        return "D", word[2:]
+    if option != word:
+        if option in GENERIC | MANY | SINGLE | FLAGS:
+            return option, None
+        name, equals, value = option.partition("=")
+        if equals and name in GENERIC:
+            return name, value
+        if word.startswith("-D"):
+            return "D", word[2:]
     raise Unconvertible(word, "is no option of Hadoop Streaming: correct it")
 
 
@@ -280,10 +272,8 @@ _PIECE: Final = re.compile(r"""'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<plain
 def split_command(text: str) -> list[str]:
     """Return the words of a command as PipeMapRed splits them: at spaces and quotes, without escapes.
 
-    A quote ends a word, and an empty word does not exist.
-
-    Raises:
-        ValueError: A quote is not closed; Hadoop takes the rest as a word.
+    A quote ends a word, and an empty word does not exist. Raises ValueError for a quote that is not closed, where
+    Hadoop takes the rest as a word.
     """
     pieces = list(_PIECE.finditer(text))
     if any(piece["open"] for piece in pieces):
@@ -294,5 +284,5 @@ def split_command(text: str) -> list[str]:
 def shipped(command: str, files: Sequence[str]) -> str:
     """Return a command with the name of its program alone, if it is the path of a file that -file ships."""
     program, space, arguments = command.partition(" ")
-    canonical = {posixpath.normpath(file) for file in files}
-    return f"{posixpath.basename(program)}{space}{arguments}" if posixpath.normpath(program) in canonical else command
+    is_shipped = posixpath.normpath(program) in map(posixpath.normpath, files)
+    return f"{posixpath.basename(program)}{space}{arguments}" if is_shipped else command

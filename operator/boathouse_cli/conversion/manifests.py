@@ -4,19 +4,16 @@ That operator runs `spark-submit` with a property for most fields; the propertie
 line are. The other fields describe pods.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from boathouse import bounded_yaml
+from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields, put_version
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
 from boathouse_cli.conversion.properties import Properties, drop_metadata
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 GROUP: Final = "sparkoperator.k8s.io"
 API_VERSION: Final = f"{GROUP}/v1beta2"
@@ -33,52 +30,33 @@ _RETRY_INTERVAL_S: Final = 300
 _MANY: Final = 1000
 """What `Always` of the other operator means: it has no limit."""
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_PROPERTIES: Final[Mapping[str, Mapping[str, str]]] = {
-    "": {"image": "spark.kubernetes.container.image"},
-    "driver": {
-        "cores": "spark.driver.cores",
-        "coreLimit": "spark.kubernetes.driver.limit.cores",
-        "coreRequest": "spark.kubernetes.driver.request.cores",
-        "javaOptions": "spark.driver.extraJavaOptions",
-        "memory": "spark.driver.memory",
-        "memoryOverhead": "spark.driver.memoryOverhead",
-        "serviceAccount": "spark.kubernetes.authenticate.driver.serviceAccountName",
-    },
-    "executor": {
-        "cores": "spark.executor.cores",
-        "coreLimit": "spark.kubernetes.executor.limit.cores",
-        "coreRequest": "spark.kubernetes.executor.request.cores",
-        "deleteOnTermination": "spark.kubernetes.executor.deleteOnTermination",
-        "instances": "spark.executor.instances",
-        "javaOptions": "spark.executor.extraJavaOptions",
-        "memory": "spark.executor.memory",
-        "memoryOverhead": "spark.executor.memoryOverhead",
-        "serviceAccount": "spark.kubernetes.authenticate.executor.serviceAccountName",
-    },
-    "deps": {
-        "jars": "spark.jars",
-        "files": "spark.files",
-        "pyFiles": "spark.submit.pyFiles",
-        "archives": "spark.archives",
-        "packages": "spark.jars.packages",
-        "excludePackages": "spark.jars.excludes",
-        "repositories": "spark.jars.repositories",
-    },
-    "dynamicAllocation": {
-        "initialExecutors": "spark.dynamicAllocation.initialExecutors",
-        "minExecutors": "spark.dynamicAllocation.minExecutors",
-        "maxExecutors": "spark.dynamicAllocation.maxExecutors",
-        "shuffleTrackingEnabled": "spark.dynamicAllocation.shuffleTracking.enabled",
-        "shuffleTrackingTimeout": "spark.dynamicAllocation.shuffleTracking.timeout",
-    },
+_PROPERTIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "": ("image",),
+    DRIVER: ("cores", "coreLimit", "coreRequest", "javaOptions", "memory", "memoryOverhead", "serviceAccount"),
+    EXECUTOR: (
+        *("cores", "coreLimit", "coreRequest", "deleteOnTermination", "instances", "javaOptions", "memory"),
+        *("memoryOverhead", "serviceAccount"),
+    ),
+    "deps": ("jars", "files", "pyFiles", "archives", "packages", "excludePackages", "repositories"),
+    "dynamicAllocation": (
+        *("initialExecutors", "minExecutors", "maxExecutors", "shuffleTrackingEnabled", "shuffleTrackingTimeout"),
+    ),
 }
 """Fields that are properties, by the part of the spec."""
+_KEYS: Final[Mapping[str, str]] = FIELDS | {
+    "image": "spark.kubernetes.container.image",
+    "driver.serviceAccount": "spark.kubernetes.authenticate.driver.serviceAccountName",
+    "executor.deleteOnTermination": "spark.kubernetes.executor.deleteOnTermination",
+    "executor.serviceAccount": "spark.kubernetes.authenticate.executor.serviceAccountName",
+    "dynamicAllocation.shuffleTrackingEnabled": "spark.dynamicAllocation.shuffleTracking.enabled",
+    "dynamicAllocation.shuffleTrackingTimeout": "spark.dynamicAllocation.shuffleTracking.timeout",
+}
+"""Their properties, which most have in a SparkApp too."""
 _DEFAULTS: Final[Mapping[str, str]] = {
     "imagePullPolicy": "spark.kubernetes.container.image.pullPolicy",
     "memoryOverheadFactor": "spark.kubernetes.memoryOverheadFactor",
 }
 """Fields that are properties unless `sparkConf` has them."""
-_PULL_SECRETS: Final = "spark.kubernetes.container.image.pullSecrets"
 _VARIABLE: Final[Mapping[str, str]] = {DRIVER: "spark.kubernetes.driverEnv", EXECUTOR: "spark.executorEnv"}
 _FILES_OF_SECRETS: Final[Mapping[str, tuple[str, str]]] = {
     "GCPServiceAccount": ("GOOGLE_APPLICATION_CREDENTIALS", "key.json"),
@@ -93,11 +71,7 @@ _OF_SERVER: Final = (
 
 
 def convert_text(text: str) -> Iterator[Converted]:
-    """Convert each document; a List counts as its items.
-
-    Raises:
-        ValueError: The text is not YAML of objects.
-    """
+    """Convert each document; a List counts as its items. Raises ValueError for a text that is not YAML of objects."""
     try:
         documents = [document for document in bounded_yaml.load_all(text) if document is not None]
     except ValueError as error:
@@ -121,10 +95,10 @@ def convert(manifest: Any, number: int = 1) -> Converted:
     is_apache = kind == apache_manifests.KIND and version.startswith(f"{apache_manifests.GROUP}/")
     if not is_apache and (kind not in {KIND, SCHEDULED} or not version.startswith(f"{GROUP}/")):
         draft.note("kind", f"{version} {kind} is no {KIND}: left out; apply it as it is, if the application needs it")
-        return draft.skip()
+        return Converted(manifest=None, notes=tuple(draft.notes))
     if not is_apache and version != API_VERSION:
-        wrong = f"{version} is not {API_VERSION}: have the cluster convert it first"
-        return draft.refuse(Unconvertible("apiVersion", wrong))
+        draft.note("apiVersion", f"{version} is not {API_VERSION}: have the cluster convert it first")
+        return draft.refuse()
     try:
         _metadata(draft, name, metadata)
         spec = given.inner("spec")
@@ -227,12 +201,12 @@ class _Application:
         else:  # the other operator does not read the rest
             allocation = Fields({}, "")
         parts = {"": spec, **roles, "deps": spec.inner("deps"), "dynamicAllocation": allocation}
-        for part, keys in _PROPERTIES.items():
+        for part, names in _PROPERTIES.items():
             fields = parts[part]
-            for name, key in keys.items():
+            for name in names:
                 value = ",".join(map(str, fields.items(name))) if part == "deps" else fields.text(name)
                 if value:
-                    self._set(key, value, fields.path(name))
+                    self._set(_KEYS[f"{part}.{name}".removeprefix(".")], value, fields.path(name))
             if part in {"deps", "dynamicAllocation"}:
                 fields.note_left(self._draft)
         for role, fields in roles.items():
@@ -243,7 +217,12 @@ class _Application:
 
     def _collect_defaults(self) -> None:
         """Collect the fields that the other operator writes before `sparkConf`, and metadata that is not its."""
-        found = {_PULL_SECRETS: ("imagePullSecrets", ",".join(map(str, self._spec.items("imagePullSecrets"))))}
+        found = {
+            "spark.kubernetes.container.image.pullSecrets": (
+                "imagePullSecrets",
+                ",".join(map(str, self._spec.items("imagePullSecrets"))),
+            )
+        }
         found |= {key: (name, self._spec.text(name) or "") for name, key in _DEFAULTS.items()}
         for key, (name, value) in found.items():
             if value and self._conf.setdefault(key, value) != value:

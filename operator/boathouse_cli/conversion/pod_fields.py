@@ -1,24 +1,17 @@
 """Fields of pods, of either origin, as fields of a SparkApp, and where the files of an application are in its pods."""
 
-from __future__ import annotations
-
 import dataclasses
 import posixpath
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from boathouse.resources.sparkapp.names import ACCOUNT, ACCOUNT_PATTERN
 from boathouse.resources.sparkapp.program import SCHEMES, TAKEN_FOLDERS
 from boathouse.resources.sparkapp.spec import RESERVED_VARIABLES
-from boathouse_cli.conversion.draft import CARRIED_PATH, EXECUTOR, ROLES, Unconvertible
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from boathouse_cli.conversion.draft import Draft
+from boathouse_cli.conversion.draft import CARRIED_PATH, EXECUTOR, ROLES, Draft, Unconvertible
 
 _URI: Final = re.compile(rf"(?:{'|'.join(SCHEMES)})://[^, ]+")
-_SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][-+.A-Za-z0-9]*):(?P<rest>.*)", re.DOTALL)
 EMPTY_SIZE: Final = "10Gi"
 """Of an emptyDir that has no limit: a SparkApp needs one."""
 DEFAULT_MOUNT: Final = "/data"
@@ -49,10 +42,11 @@ def in_pods(draft: Draft, path: str, text: str) -> str:
 
     The draft's volumes are known: `file:` is kept below them.
     """
-    match = _SCHEME.fullmatch(text.strip())
-    scheme, rest = (match["scheme"], match["rest"]) if match else ("", text.strip())
+    text = text.strip()
+    match = re.fullmatch(r"([A-Za-z][-+.A-Za-z0-9]*):(.*)", text, re.DOTALL)
+    scheme, rest = match.groups() if match else ("", text)
     if scheme not in {"", "local", "file"}:
-        return text.strip()
+        return text
     location = "/" + rest.lstrip("/") if scheme or rest.startswith("/") else posixpath.join("/opt/spark/work-dir", rest)
     location = posixpath.normpath(location) if rest else location
     if scheme == "local":
@@ -62,11 +56,11 @@ def in_pods(draft: Draft, path: str, text: str) -> str:
     if any(location.startswith(f"{mount}/") for mount in [*mounts, *_volume_paths(draft)]):
         return f"file://{location}"
     if draft.carried is not None:
-        name, mark, alias = text.strip().partition("#")
+        name, mark, alias = text.partition("#")
         return f"file://{CARRIED_PATH}/{draft.carried.add(name)}{mark}{alias}"
     draft.note(
         path,
-        f"{text.strip()} is a file of the machine of spark-submit, and Boathouse uploads none: put it into the image "
+        f"{text} is a file of the machine of spark-submit, and Boathouse uploads none: put it into the image "
         f"at {location}, as the SparkApp says, or into a store or volume, and correct its URI",
     )
     return f"local://{location}"
@@ -125,26 +119,20 @@ def convert(draft: Draft, mounts: list[Mount]) -> None:
 
 def _put(draft: Draft, volumes: list[dict[str, Any]]) -> None:
     claims = [volume for volume in volumes if "claimName" in volume and "readOnly" not in volume]
-    if (
-        len(claims) == 1
-        and draft.get("storage.volume") is None
-        and claims[0]["mountPath"].split("/")[1] not in {"work", "tmp", "files", "var", "opt"}
-    ):
-        volumes.remove(claims[0])
-        at = {} if claims[0]["mountPath"] == DEFAULT_MOUNT else {"mountPath": claims[0]["mountPath"]}
-        draft.put("storage.volume", {"claimName": claims[0]["claimName"], **at})
+    if len(claims) == 1 and draft.get("storage.volume") is None:
+        claim, mount_path = claims[0]["claimName"], claims[0]["mountPath"]
+        if mount_path.split("/")[1] not in {"work", "tmp", "files", "var", "opt"}:
+            volumes.remove(claims[0])
+            at = {} if mount_path == DEFAULT_MOUNT else {"mountPath": mount_path}
+            draft.put("storage.volume", {"claimName": claim, **at})
     taken = {volume["name"] for volume in draft.get("volumes") or ()}
     for volume in volumes:
-        volume["name"] = _free_name(volume["name"], taken)
+        label = dashed(volume["name"], _MAX_NAME) or "volume"
+        base = f"v-{label}" if label.startswith(("boathouse-", "spark-")) else label
+        numbered = (base, *(f"{base}-{number}" for number in range(2, len(taken) + 2)))
+        volume["name"] = next(name for name in numbered if name not in taken)
         taken.add(volume["name"])
     draft.extend("volumes", volumes)
-
-
-def _free_name(wanted: str, taken: set[str]) -> str:
-    label = re.sub(r"[^a-z0-9]+", "-", wanted.lower()).strip("-")[:_MAX_NAME].rstrip("-") or "volume"
-    base = f"v-{label}" if label.startswith(("boathouse-", "spark-")) else label
-    numbered = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
-    return next(name for name in numbered if name not in taken)
 
 
 def _volume(draft: Draft, mount: Mount) -> dict[str, Any]:
@@ -153,26 +141,26 @@ def _volume(draft: Draft, mount: Mount) -> dict[str, Any]:
         raise Unconvertible(mount.path, f"Boathouse mounts an emptyDir for Spark's local files: {advice}")
     if mount.sub_path:
         raise Unconvertible(mount.path, "subPath has no counterpart: mount the whole volume at a folder of its own")
-    if (problem := _problem_of_path(mount.mount_path)) is not None:
-        raise Unconvertible(mount.path, f"{problem}: mount it at another folder, such as /mnt/{mount.name}")
+    path = mount.mount_path
+    is_path = _PATH.fullmatch(path) is not None and "/." not in path
+    if not is_path or any(f"{path}/".startswith(f"/{taken}/") for taken in TAKEN_FOLDERS):
+        problem = "is taken in the pods of a SparkApp" if is_path else "is no path that a SparkApp takes"
+        raise Unconvertible(mount.path, f"{path} {problem}: mount it at another folder, such as /mnt/{mount.name}")
     given = next(iter(mount.source.values()), None)
     is_read_only = mount.is_read_only or (isinstance(given, dict) and given.get("readOnly") in {True, "true"})
-    volume = {"name": mount.name, "mountPath": mount.mount_path} | ({"readOnly": True} if is_read_only else {})
+    volume = {"name": mount.name, "mountPath": path} | ({"readOnly": True} if is_read_only else {})
     return volume | _source(draft, mount)
-
-
-def _problem_of_path(path: str) -> str | None:
-    if _PATH.fullmatch(path) is None or "/." in path:
-        return f"{path} is no path that a SparkApp takes"
-    is_taken = any(path == f"/{taken}" or path.startswith(f"/{taken}/") for taken in TAKEN_FOLDERS)
-    return f"{path} is taken in the pods of a SparkApp" if is_taken else None
 
 
 def _source(draft: Draft, mount: Mount) -> dict[str, Any]:
     kind, given = next(iter(mount.source.items()), ("", None))
     fields: Mapping[str, Any] = given if isinstance(given, dict) else {}
     if kind == "emptyDir":
-        return _empty(draft, mount, fields)
+        if fields.get("medium"):
+            draft.note(mount.path, "an emptyDir in memory has no counterpart: it is on the node's disk")
+        if not fields.get("sizeLimit"):
+            draft.note(mount.path, f"an emptyDir needs a size: {EMPTY_SIZE} is written, correct it")
+        return {"emptyDirSize": fields.get("sizeLimit") or EMPTY_SIZE}
     theirs, ours = _SOURCES.get(kind, ("", ""))
     if not ours or not fields.get(theirs):
         advice = "use a PersistentVolumeClaim, a ConfigMap, a Secret or an emptyDir"
@@ -189,17 +177,14 @@ def _source(draft: Draft, mount: Mount) -> dict[str, Any]:
     return {ours: str(fields[theirs])}
 
 
-def _empty(draft: Draft, mount: Mount, fields: Mapping[str, Any]) -> dict[str, Any]:
-    if fields.get("medium"):
-        draft.note(mount.path, "an emptyDir in memory has no counterpart: it is on the node's disk")
-    if not fields.get("sizeLimit"):
-        draft.note(mount.path, f"an emptyDir needs a size: {EMPTY_SIZE} is written, correct it")
-    return {"emptyDirSize": fields.get("sizeLimit") or EMPTY_SIZE}
+def dashed(text: str, most: int) -> str:
+    """Return a text in lower case with dashes in place of all but letters and digits; most are its characters."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:most].rstrip("-")
 
 
 def object_name(text: str) -> str:
     """Return a name for an object: that of an application may have spaces and capitals."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_NAME].rstrip("-") or "spark"
+    return dashed(text, MAX_NAME) or "spark"
 
 
 def put_images(draft: Draft, path: str, by_role: Mapping[str, str]) -> None:
@@ -240,8 +225,8 @@ def put_queue(draft: Draft, path: str, queue: str) -> None:
 def put_metadata(draft: Draft, role: str, path: str, what: str, given: Mapping[str, str]) -> None:
     """Add labels or annotations of a role's pods; they replace those with the same key."""
     known = draft.get(f"{role}.{what}") or {}
-    for key in given:
-        if known.get(key, given[key]) != given[key]:
+    for key, value in given.items():
+        if known.get(key, value) != value:
             draft.note(path, f"{key}: is given twice, and this one is taken: remove the other")
         if key.startswith(_OURS):
             draft.note(path, f"{what} that begin with {' or '.join(_OURS)} belong to Boathouse: choose other names")
@@ -252,11 +237,10 @@ def put_variables(draft: Draft, role: str, path: str, given: Sequence[Mapping[st
     """Add environment variables to a role; of two with a name the last one counts, as in a container."""
     found: dict[str, dict[str, Any]] = {}
     for env_var in given:
-        name, value_from = str(env_var.get("name", "")), env_var.get("valueFrom")
-        source: Mapping[str, Any] = value_from if isinstance(value_from, dict) else {}
-        reference = next(
-            (kind for kind in ("secretKeyRef", "configMapKeyRef") if isinstance(source.get(kind), dict)), None
-        )
+        name, given_source = str(env_var.get("name", "")), env_var.get("valueFrom")
+        source: Mapping[str, Any] = given_source if isinstance(given_source, dict) else {}
+        references = (kind for kind in ("secretKeyRef", "configMapKeyRef") if isinstance(source.get(kind), dict))
+        reference = next(references, None)
         if re.fullmatch(RESERVED_VARIABLES, name) or name.startswith("BOATHOUSE_"):
             draft.note(path, f"{name}: Spark or Boathouse sets this variable: remove it")
         elif source and reference is None:

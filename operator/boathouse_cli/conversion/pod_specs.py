@@ -1,18 +1,12 @@
 """What a SparkApplication says of its pods, in flat fields or in a template, as fields of a SparkApp."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from boathouse.resources import names
-from boathouse_cli.conversion.draft import EXECUTOR, ROLES
+from boathouse_cli.conversion.draft import EXECUTOR, ROLES, Draft
 from boathouse_cli.conversion.fields import Fields
 from boathouse_cli.conversion.pod_fields import Mount, put_account, put_metadata, put_variables
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_cli.conversion.draft import Draft
 
 _RESTRICTED: Final[Mapping[str, Any]] = {
     "allowPrivilegeEscalation": False,
@@ -84,8 +78,7 @@ class PodSpecs:
             put_metadata(self._draft, role, metadata.path(what), what, metadata.texts(what))
         spec = template.inner("spec")
         containers = spec.mappings("containers")
-        ours = f"spark-kubernetes-{role}"
-        main = next((candidate for candidate in containers if candidate.get("name") == ours), [*containers, {}][0])
+        main = _named(f"spark-kubernetes-{role}", containers) or (containers[0] if containers else {})
         if len(containers) > 1:
             self._draft.note(spec.path("containers"), "only Spark's container is run: the others have no counterpart")
         container = Fields({**main, "name": None}, spec.path("containers[0]"))
@@ -106,29 +99,25 @@ class PodSpecs:
             of_template = [source for source in shared if source not in sources]
             self._share("envFrom", role, fields.path("envFrom"), [*of_template, *sources])
         self._security(role, "container", fields.inner("securityContext"))
-        for mount in fields.mappings("volumeMounts"):
-            self._mount(role, fields.path("volumeMounts"), mount)
+        for given in fields.mappings("volumeMounts"):
+            name = str(given.get("name"))
+            mount = Fields({**given, "name": None}, f"{fields.path('volumeMounts')}.{name}")
+            self.mounts.append(
+                Mount(
+                    role=role,
+                    path=f"{fields.path('volumeMounts')}.{name}",
+                    name=name,
+                    mount_path=(mount.text("mountPath") or "").rstrip("/"),
+                    source={kind: part for kind, part in _named(name, self._volumes).items() if kind != "name"},
+                    sub_path=mount.text("subPath") or mount.text("subPathExpr") or "",
+                    is_read_only=bool(mount.take("readOnly")),
+                )
+            )
+            mount.note_left(self._draft)
         for config_map in fields.mappings("configMaps"):
             name, mount_path = str(config_map.get("name")), str(config_map.get("path")).rstrip("/")
             path, source = f"{fields.path('configMaps')}.{name}", {"configMap": {"name": config_map.get("name")}}
             self.mounts.append(Mount(role=role, path=path, name=name, mount_path=mount_path, source=source))
-
-    def _mount(self, role: str, path: str, given: Mapping[str, Any]) -> None:
-        name = str(given.get("name"))
-        mount = Fields({**given, "name": None}, f"{path}.{name}")
-        volume = next((candidate for candidate in self._volumes if candidate.get("name") == name), {})
-        self.mounts.append(
-            Mount(
-                role=role,
-                path=f"{path}.{name}",
-                name=name,
-                mount_path=(mount.text("mountPath") or "").rstrip("/"),
-                source={kind: fields for kind, fields in volume.items() if kind != "name"},
-                sub_path=mount.text("subPath") or mount.text("subPathExpr") or "",
-                is_read_only=bool(mount.take("readOnly")),
-            )
-        )
-        mount.note_left(self._draft)
 
     def _pod(self, role: str, fields: Fields, *, security: str) -> None:
         draft = self._draft
@@ -200,3 +189,7 @@ class PodSpecs:
                 elif "/" in name:
                     self._draft.merge(f"{role}.extendedResources", {name: amount})
         resources.note_left(self._draft)
+
+
+def _named(name: str, candidates: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return next((candidate for candidate in candidates if candidate.get("name") == name), {})

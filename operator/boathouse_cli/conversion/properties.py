@@ -1,10 +1,9 @@
 """Spark's properties as a SparkApp: fields where there are any, else `sparkConf` and `hadoopConf`."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pydantic
 
@@ -15,22 +14,17 @@ from boathouse.resources.sparkapp.roles import SIZE_PATTERN, OverheadFactor
 from boathouse_cli.conversion import pod_fields
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Draft, Unconvertible
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-
 MAX_ITEMS: Final = 64
 _NAME: Final = "[-A-Za-z0-9_.]+"
 _FACTOR: Final = pydantic.TypeAdapter[str](OverheadFactor)
-_TIME: Final = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>ms|s|min|m|h|d)?")
 _SECONDS: Final = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
 
-FILES: Final = frozenset({"deps.jars", "deps.pyFiles", "deps.files", "deps.archives"})
+_FILES: Final = frozenset({"deps.jars", "deps.pyFiles", "deps.files", "deps.archives"})
 
 
-def of_field(draft: Draft, field: str, where: str, text: str) -> Any:
+def _of_field(draft: Draft, field: str, where: str, text: str) -> Any:
     """Return the value of a field that has one; None: the text stays a property, which may say more than the field."""
-    if field in FILES:
+    if field in _FILES:
         return _files(draft, where, text)
     if field.endswith(".javaOptions") and "-Xmx" in text:
         draft.note(where, "Spark refuses -Xmx: remove it, and set memory")
@@ -47,18 +41,17 @@ def words(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
-def boolean(text: str) -> bool | None:
-    """Return what Spark reads as true or false."""
-    return {"true": True, "false": False}.get(text.strip().lower())
+def _boolean(text: str) -> bool | None:
+    return {"true": True, "false": False}.get(text.lower())
 
 
-def seconds(text: str, *, unit: str = "s") -> int | None:
-    """Return a time of Spark's in whole seconds, rounded up; None for 0 and for what is no time."""
-    match = _TIME.fullmatch(text.strip().lower())
+def _seconds(text: str) -> int | None:
+    """Return a time in whole seconds, rounded up, of one in milliseconds or with a unit; None for 0 and other texts."""
+    match = re.fullmatch(r"(?P<number>[0-9]{1,9})(?P<unit>ms|s|min|m|h|d)?", text.lower())
     if match is None:
         return None
-    number, given = int(match["number"]), match["unit"] or unit
-    return (-(-number // 1000) if given == "ms" else number * _SECONDS[given]) or None
+    number, unit = int(match["number"]), match["unit"] or "ms"
+    return (-(-number // 1000) if unit == "ms" else number * _SECONDS[unit]) or None
 
 
 def _whole(text: str) -> int | None:
@@ -108,7 +101,7 @@ _BY_ENDING: Final[Mapping[str, Callable[[str], Any]]] = {
     "cores": _positive,
     "coreLimit": _cpu,
     "coreRequest": _cpu,
-    "enabled": boolean,
+    "enabled": _boolean,
     "initialExecutors": _whole,
     "instances": _whole,
     "javaOptions": lambda text: text or None,
@@ -120,7 +113,7 @@ _BY_ENDING: Final[Mapping[str, Callable[[str], Any]]] = {
     "minMemoryOverhead": _size,
     "offHeapMemory": _size,
     "pysparkMemory": _size,
-    "shuffleTrackingTimeoutSeconds": lambda text: seconds(text, unit="ms"),
+    "shuffleTrackingTimeoutSeconds": _seconds,
 }
 """How a field is read, by the end of its path."""
 
@@ -128,6 +121,7 @@ _BY_ENDING: Final[Mapping[str, Callable[[str], Any]]] = {
 _K8S: Final = "spark.kubernetes."
 _HADOOP: Final = "spark.hadoop."
 _ROLE: Final = r"(?P<role>driver|executor)\."
+_VOLUME: Final = rf"spark\.kubernetes\.{_ROLE}volumes\.(?P<kind>[^.]+)\.(?P<name>[^.]+)\.(?P<part>.+)"
 S3_ADVICE: Final = (
     "keys of a store belong into a Secret: kubectl create secret generic NAME with AWS_ACCESS_KEY_ID and "
     "AWS_SECRET_ACCESS_KEY, and set storage.s3.secretRef and storage.s3.endpointURL"
@@ -170,16 +164,17 @@ class Properties:
             del self._left[key]
             draft.note(where(key), "Spark ignores keys that do not begin with spark.: remove it")
 
-    def _is_property(self, key: str, value: str) -> bool:
-        """Return whether a property can be in a file of properties; those of pods are not written there."""
-        where = self._where
-        if len(key) > fields.MAX_KEY or not key.isprintable() or re.search(r"[\x00\r\n]", value):
-            self._draft.note(where(key), "has control characters or a line end, or a long key: correct it")
-        elif len(value) > fields.MAX_VALUE:
-            self._draft.note(where(key), f"has more than {fields.MAX_VALUE} characters: put it into a file")
-        else:
-            return True
-        return False
+    def _refuse_unwritable(self) -> None:
+        """Take out what cannot be in a file of properties; those of pods are not written there."""
+        for key, value in list(self._left.items()):
+            if len(key) > fields.MAX_KEY or not key.isprintable() or re.search(r"[\x00\r\n]", value):
+                why = "has control characters or a line end, or a long key: correct it"
+            elif len(value) > fields.MAX_VALUE:
+                why = f"has more than {fields.MAX_VALUE} characters: put it into a file"
+            else:
+                continue
+            self._draft.note(self._where(key), why)
+            del self._left[key]
 
     def convert_pods(self) -> None:
         """Convert what describes pods: volumes first, because files may be on them."""
@@ -188,14 +183,20 @@ class Properties:
             if _SUBMITTER.fullmatch(key) or self._left[key].strip() == _SET_ANYWAY.get(key):
                 del self._left[key]
         for pattern, convert in _PODS:
-            for key in list(self._left):
-                if match := re.fullmatch(pattern, key, re.DOTALL):
-                    convert(self._draft, self._where(key), self._left.pop(key), **match.groupdict())
-        self._images()
+            for key, match in self._matching(pattern):
+                convert(self._draft, self._where(key), self._left.pop(key), **match.groupdict())
+        roles = ("", *(f"{role}." for role in ROLES))
+        found = {role: image for role in roles if (image := self._left.pop(f"{_K8S}{role}container.image", None))}
+        if found:
+            pod_fields.put_images(self._draft, f"{_K8S}container.image", found)
+
+    def _matching(self, pattern: str) -> list[tuple[str, re.Match[str]]]:
+        """Return the properties that are left whose keys match, so that they can be taken."""
+        return [(key, match) for key in self._left if (match := re.fullmatch(pattern, key, re.DOTALL))]
 
     def convert_rest(self) -> None:
         """Convert the others; the type of the program and the volumes are known."""
-        self._left = {key: value for key, value in self._left.items() if self._is_property(key, value)}
+        self._refuse_unwritable()
         self._adjust_allocation()
         self._fields()
         for key, value in self._left.items():
@@ -203,9 +204,8 @@ class Properties:
             if fields.is_closed(key):
                 short = key.removeprefix("spark.")
                 closed = ((group, part) for group, parts in fields.CLOSED.items() for part in parts)
-                self._draft.note(
-                    where, _CLOSED_ADVICE[next(group for group, part in closed if re.fullmatch(part, short))]
-                )
+                group = next(group for group, part in closed if re.fullmatch(part, short))
+                self._draft.note(where, _CLOSED_ADVICE[group])
             elif key.startswith(_HADOOP):
                 self._draft.merge("hadoopConf", {key.removeprefix(_HADOOP): value})
             elif key.startswith("spark.yarn."):
@@ -217,12 +217,10 @@ class Properties:
         self._left = {}
 
     def _volumes(self) -> None:
-        pattern = re.compile(rf"spark\.kubernetes\.{_ROLE}volumes\.(?P<kind>[^.]+)\.(?P<name>[^.]+)\.(?P<part>.+)")
         found: dict[tuple[str, str, str], dict[str, str]] = {}
-        for key in list(self._left):
-            if match := pattern.fullmatch(key):
-                parts = found.setdefault((match["role"], match["kind"], match["name"]), {"": self._where(key)})
-                parts[match["part"]] = self._left.pop(key)
+        for key, match in self._matching(_VOLUME):
+            parts = found.setdefault((match["role"], match["kind"], match["name"]), {"": self._where(key)})
+            parts[match["part"]] = self._left.pop(key)
         for parts in found.values():
             for part in [part for part in parts if part not in _MOUNT and not part.startswith("options.")]:
                 self._draft.note(parts[""], f"{part} of a volume has no counterpart: remove it")
@@ -241,27 +239,18 @@ class Properties:
             )
             for (role, kind, name), parts in found.items()
         ]
-        for key in list(self._left):
-            if match := re.fullmatch(rf"spark\.kubernetes\.{_ROLE}secrets\.(?P<name>.+)", key):
-                role, name, path = match["role"], match["name"], self._left.pop(key)
-                source = {"secret": {"secretName": name}}
-                mounts.append(
-                    pod_fields.Mount(role=role, path=self._where(key), name=name, mount_path=path, source=source)
-                )
+        for key, match in self._matching(rf"spark\.kubernetes\.{_ROLE}secrets\.(?P<name>.+)"):
+            role, name, path = match["role"], match["name"], self._left.pop(key)
+            source = {"secret": {"secretName": name}}
+            mounts.append(pod_fields.Mount(role=role, path=self._where(key), name=name, mount_path=path, source=source))
         pod_fields.convert(self._draft, mounts)
-
-    def _images(self) -> None:
-        roles = ("", *(f"{role}." for role in ROLES))
-        found = {role: image for role in roles if (image := self._left.pop(f"{_K8S}{role}container.image", None))}
-        if found:
-            pod_fields.put_images(self._draft, f"{_K8S}container.image", found)
 
     def _fields(self) -> None:
         for field, key in FIELDS.items():
             text = self._left.get(key)
             if text is None or not self._has_field(field):
                 continue
-            value = of_field(self._draft, field, self._where(key), text)
+            value = _of_field(self._draft, field, self._where(key), text)
             if value is not None and self._draft.get(field) is None:
                 self._draft.put(field, value)
                 del self._left[key]
@@ -285,13 +274,11 @@ class Properties:
     def _adjust_allocation(self) -> None:
         """With dynamic allocation, Spark begins with the largest of the numbers that it is given."""
         prefix = "spark.dynamicAllocation."
-        if self._is(f"{prefix}enabled", "false"):  # the others have no effect, and may contradict each other
-            self._left = {
-                key: value
-                for key, value in self._left.items()
-                if not key.startswith(prefix) or key == f"{prefix}enabled"
-            }
-        if not self._is(f"{prefix}enabled", "true"):
+        enabled = f"{prefix}enabled"
+        if self._is(enabled, "false"):  # the others have no effect, and may contradict each other
+            for key in [key for key in self._left if key.startswith(prefix) and key != enabled]:
+                del self._left[key]
+        if not self._is(enabled, "true"):
             return
         first = ("spark.executor.instances", f"{prefix}initialExecutors")
         numbers = {key: self._left.get(key, "") for key in (*first, f"{prefix}minExecutors")}

@@ -1,24 +1,28 @@
-"""Round of an agent: ask the cluster's daemons, report to the operator, carry out its orders.
+"""Agent of a Hadoop cluster: the container `agent`, which runs `boathouse-task agent`.
 
-HDFS and YARN read the exclude files again whenever they could have missed a change. Of each daemon the agent keeps what
-it has read last: the exclude list, when the daemon started, and the addresses of the listed DataNodes, which the
-NameNode resolves when it reads the list. If any of these changes, the agent requests another refresh. A new agent knows
-none of it and requests one too.
+In each round it asks the cluster's daemons, reports to the operator and carries out its orders.
+
+The operator connects to two ports to find out whether NetworkPolicies are enforced. No policy allows the canary port,
+so a connection to it shows that they are not. The policies allow the control port for the operator: if it cannot
+connect to this one either, the canary shows nothing.
 """
 
+import contextlib
+import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import TypeVar
 from urllib.parse import quote
 
+import msgspec
 from msgspec.structs import replace
 
-from boathouse_task.agent.host_files import AGENT, HostFiles, Stored
-from boathouse_task.agent.name_node import DataNode, NameNode
-from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
+from boathouse_task.agent.daemons import DataNode, MapReduce, NameNode, NodeManager, ResourceManager
+from boathouse_task.agent.host_files import AGENT, HostFiles, Refresher, Stored, Wanted
 from boathouse_task.cluster_contract import (
     MOST_NODES,
     AgentOrders,
@@ -36,8 +40,9 @@ from boathouse_task.cluster_contract import (
     encode_report,
 )
 from boathouse_task.environment import Environment
+from boathouse_task.processes import background
 from boathouse_task.progress import Endpoint, Unavailable, delays
-from boathouse_task.rest import RestError, clip
+from boathouse_task.rest import Rest, RestError, clip
 
 
 class AgentClient:
@@ -50,90 +55,6 @@ class AgentClient:
     def report(self, report: AgentReport) -> AgentOrders:
         """Send a report and return the orders. Raises Unavailable if the request failed."""
         return self._endpoint.ask(AgentOrders, "POST", self._path, encode_report(report))
-
-
-DISTANCE_S = 5.0
-"""Minimum time between requests of one kind: each starts a JVM."""
-RETRY_S = 30.0
-"""Time after which a request that failed is sent again."""
-PATIENCE_S = 180.0
-"""Time after which a request that is not carried out is an error. The commands have a limit of 60 s each."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What a daemon should have read."""
-
-    started_s: int
-    """When the daemon started."""
-    hosts: str
-    """The exclude list."""
-    addresses: tuple[str, ...] = ()
-    """Addresses of the hosts, where the daemon resolves them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sent:
-    """A request in flight."""
-
-    wanted: Wanted
-    number: int
-    sent_s: float
-
-
-class Refresher:
-    """Requests refreshes of the daemons. `clock` returns monotonic seconds."""
-
-    def __init__(self, files: HostFiles, clock: Callable[[], float]) -> None:
-        self._files = files
-        self._clock = clock
-        self._read: dict[Request, Wanted] = {}
-        self._sent: dict[Request, _Sent] = {}
-        self._errors: dict[Request, str] = {}
-
-    @property
-    def error(self) -> str:
-        """What went wrong last, or ""."""
-        return "; ".join(self._errors.values())
-
-    def update(self, wanted: Mapping[Request, Wanted]) -> bool:
-        """Take results of requests and request what is missing; return whether the daemons have read what they should.
-
-        Raises OSError if the files of the requests cannot be read or written.
-        """
-        for kind, state in wanted.items():
-            self._take_result(kind)
-            if self._read.get(kind) == state:
-                self._errors.pop(kind, None)
-            else:
-                self._request(kind, state)
-        return all(self._read.get(kind) == state for kind, state in wanted.items())
-
-    def _take_result(self, kind: Request) -> None:
-        sent, done = self._sent.get(kind), self._files.done(kind)
-        if sent is None or sent.wanted == self._read.get(kind):
-            return
-        if done is None or done.number < sent.number:
-            if self._clock() - sent.sent_s > PATIENCE_S:
-                self._errors[kind] = f"container refresh has not run request {sent.number} of {kind} yet: see its log"
-        elif done.number == sent.number and done.status == 0:
-            self._read[kind] = sent.wanted
-        else:
-            self._errors[kind] = f"refresh of {kind} ended with status {done.status}: see the log of container refresh"
-
-    def _request(self, kind: Request, wanted: Wanted) -> None:
-        """Send a request, unless the same one is in flight or another was sent just now.
-
-        From now on it is unknown what the daemon has read.
-        """
-        sent, done, now_s = self._sent.get(kind), self._files.done(kind), self._clock()
-        if sent is not None:
-            in_flight = done is None or done.number < sent.number
-            distance_s = RETRY_S if sent.wanted == wanted else DISTANCE_S
-            if now_s - sent.sent_s < distance_s or (in_flight and sent.wanted == wanted):
-                return
-        self._read.pop(kind, None)
-        self._sent[kind] = _Sent(wanted=wanted, number=self._files.request(kind), sent_s=now_s)
 
 
 FOLDERS: Mapping[str, str] = {
@@ -157,12 +78,9 @@ T = TypeVar("T")
 
 
 class Agent:
-    """Agent of one cluster.
+    """Agent of one cluster, without a `resource_manager` if the cluster has no compute.
 
-    Args:
-        resource_manager: None if the cluster has no compute.
-        resolve: returns the addresses of a domain name, none if it has none.
-        canary: returns whether the ports for the test of the network listen.
+    `resolve` returns the addresses of a domain name; `canary`, whether the ports for the test of the network listen.
     """
 
     def __init__(
@@ -176,13 +94,8 @@ class Agent:
         canary: Callable[[], bool],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._domain = spec.domain
-        self._name_node = name_node
-        self._resource_manager = resource_manager
-        self._client = client
-        self._resolve = resolve
-        self._canary = canary
-        self._monotonic = monotonic
+        self._domain, self._resolve, self._canary, self._monotonic = spec.domain, resolve, canary, monotonic
+        self._name_node, self._resource_manager, self._client = name_node, resource_manager, client
         self._files = HostFiles(spec)
         self._refresher = Refresher(self._files, monotonic)
         self._delays = delays()
@@ -191,8 +104,8 @@ class Agent:
         self._addresses: dict[str, tuple[str, ...]] = {}
         self._folders_s = -1
         self._errors: list[str] = []
-        self._stored = self._files.read()
         self._names: dict[str, str] = {}
+        self._stored = self._files.read()
         self._files.derive(self._stored)
 
     def step(self) -> float:
@@ -200,15 +113,12 @@ class Agent:
         began_s = self._monotonic()
         self._rounds += 1
         hdfs, data_nodes = self._try(self._name_node.state) or (None, {})
-        manager = self._resource_manager
-        ask = partial(manager.state, self._files.names(self._stored)) if manager is not None else lambda: None
-        yarn, managers = self._try(ask) or (None, {})
+        yarn, managers = self._try(self._ask_yarn) or (None, {})
         self._learn_names(data_nodes, managers)
         self._make_folders(hdfs)
-        refreshed = self._refresh(hdfs, yarn)
         report = AgentReport(
             version=self._stored.version,
-            refreshed=refreshed,
+            refreshed=self._refresh(hdfs, yarn),
             hdfs=hdfs,
             yarn=yarn,
             nodes=_nodes(data_nodes, managers),
@@ -216,11 +126,10 @@ class Agent:
             canary=self._canary(),
             follows=self._answer,
         )
+        report = replace(report, error=self._error(), took_ms=int((self._monotonic() - began_s) * 1000))
         AGENT.hit("before-report")
         try:
-            orders = self._client.report(
-                replace(report, error=self._error(), took_ms=int((self._monotonic() - began_s) * 1000))
-            )
+            orders = self._client.report(report)
             AGENT.hit("after-report")
         except Unavailable as error:
             return max(next(self._delays), error.retry_after_s)
@@ -229,6 +138,10 @@ class Agent:
         self._take(orders)
         self._refresh(hdfs, yarn)
         return max(_LEAST_DISTANCE_S, min(_LONGEST_DISTANCE_S, orders.next_s))
+
+    def _ask_yarn(self) -> tuple[YarnFigures, Mapping[str, NodeManager]] | None:
+        manager = self._resource_manager
+        return None if manager is None else manager.state(self._files.names(self._stored))
 
     def _learn_names(self, data_nodes: Mapping[str, DataNode], managers: Mapping[str, NodeManager]) -> None:
         """Keep the names that the nodes have registered, and mend the exclude files if they have others.
@@ -249,19 +162,17 @@ class Agent:
 
     def _ask_applications(self, began_s: float) -> dict[str, list[ApplicationFigures]]:
         """Return the applications of each tag. Rounds start with different tags, as there may be no time for all."""
-        manager, figures_by_tag = self._resource_manager, dict[str, list[ApplicationFigures]]()
+        manager = self._resource_manager
+        if manager is None:
+            return {}
 
         def has_time() -> bool:
             return self._monotonic() - began_s <= QUERY_BUDGET_S
 
         first = self._rounds % max(1, len(self._tags))
-        for tag in (*self._tags[first:], *self._tags[:first]):
-            if manager is None or not has_time():
-                break
-            applications = self._try(partial(manager.applications, tag, has_time))
-            if applications is not None:
-                figures_by_tag[tag] = applications
-        return figures_by_tag
+        tags = takewhile(lambda _: has_time(), (*self._tags[first:], *self._tags[:first]))
+        answers = ((tag, self._try(partial(manager.applications, tag, has_time))) for tag in tags)
+        return {tag: applications for tag, applications in answers if applications is not None}
 
     def _make_folders(self, hdfs: HdfsFigures | None) -> None:
         """Make the folders in HDFS, once after each start of the NameNode."""
@@ -294,9 +205,8 @@ class Agent:
 
         After a restore of etcd, orders may differ from stored ones of the same version. The last answer counts.
         """
-        if orders.version is None or orders.version < self._stored.version:
-            return
-        if not self._store(orders.version, orders.leaving):
+        version = orders.version
+        if version is None or version < self._stored.version or not self._store(version, orders.leaving):
             return
         self._tags = orders.tags
         for application_id in orders.kill:
@@ -319,8 +229,7 @@ class Agent:
 
     def _error(self) -> str:
         """Return what went wrong since the last report."""
-        errors = dict.fromkeys([self._refresher.error, *self._errors])
-        self._errors = []
+        errors, self._errors = dict.fromkeys([self._refresher.error, *self._errors]), []
         return clip("; ".join(filter(None, errors)), _ERROR_CHARS)
 
 
@@ -349,3 +258,70 @@ def addresses(name: str) -> list[str]:
         return sorted({str(info[4][0]) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
     except OSError:
         return []
+
+
+class Canary:
+    """Accepts connections on a port of all addresses (0: any port) and closes them at once."""
+
+    def __init__(self, port: int) -> None:
+        dual = socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if dual else socket.AF_INET
+        self._server = socket.create_server(("", port), family=family, dualstack_ipv6=dual)
+        self._thread = background("canary", self._run)
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return int(self._server.getsockname()[1])
+
+    @property
+    def listens(self) -> bool:
+        """Whether it accepts connections."""
+        return self._thread.is_alive()
+
+    def close(self) -> None:
+        """Stop listening."""
+        with contextlib.suppress(OSError):  # it wakes the thread
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._server.close()
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                self._server.accept()[0].close()
+
+
+_SMALL_BYTES = 1024 * 1024
+"""Limit of responses about one job."""
+
+
+def run_pod(order: str, environment: Environment) -> None:
+    """Run an agent until SIGTERM.
+
+    Raises TaskError: InternalError if the progress URL is not one, msgspec.DecodeError if the order is not an
+    `AgentSpec`, OSError if the master's volume cannot be read or written or a port of the canary is in use, ValueError
+    if the environment names a failpoint that does not exist.
+    """
+    AGENT.arm(environment.variables)
+    spec = msgspec.json.decode(order, type=AgentSpec)
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: stopped.set())
+    with contextlib.ExitStack() as stack:
+        ports = (spec.canary_port, spec.control_port)
+        canaries = [stack.enter_context(contextlib.closing(Canary(port))) for port in ports]
+        agent = _agent(spec, environment, lambda: all(canary.listens for canary in canaries))
+        while not stopped.wait(agent.step()):
+            pass
+
+
+def _agent(spec: AgentSpec, environment: Environment, canary: Callable[[], bool]) -> Agent:
+    endpoint = Endpoint(spec.progress_url, spec.namespace, spec.cluster_uid, environment)
+    manager = None
+    if spec.has_compute:
+        proxy = Rest("ResourceManager", spec.resource_manager_port, most_bytes=_SMALL_BYTES)
+        history = Rest("JobHistoryServer", spec.history_port, most_bytes=_SMALL_BYTES)
+        map_reduce = MapReduce(proxy, history)
+        manager = ResourceManager(Rest("ResourceManager", spec.resource_manager_port), map_reduce, spec)
+    name_node = NameNode(Rest("NameNode", spec.name_node_port), spec.domain)
+    return Agent(spec, name_node, manager, AgentClient(endpoint, environment), resolve=addresses, canary=canary)

@@ -1,4 +1,4 @@
-"""Orders on the master's volume, in folders that containers of a user's image can write too.
+"""Orders and requests of an agent as files, in folders that containers of a user's image can write too.
 
 Such a container can replace a file by anything: a symbolic link to a file of the agent's own container, a pipe without
 a writer, or an endless file. Nothing of this blocks the agent, or makes it read or write outside of the folder.
@@ -6,12 +6,19 @@ a writer, or an endless file. Nothing of this blocks the agent, or makes it read
 The orders are stored first and the exclude files derived from them, so after a crash between two writes the agent
 writes the exclude files again. Each write is atomic and reaches the disk before it counts. A file that the agent cannot
 have written, because another container replaced it, counts as absent.
+
+HDFS and YARN read the exclude files again whenever they could have missed a change. Of each daemon the agent keeps what
+it has read last: the exclude list, when the daemon started, and the addresses of the listed DataNodes, which the
+NameNode resolves when it reads the list. If any of these changes, the agent requests another refresh. A new agent knows
+none of it and requests one too.
 """
 
 import errno
+import math
 import os
 import stat
-import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -27,16 +34,15 @@ from boathouse_task.cluster_contract import (
     Request,
     Version,
 )
+from boathouse_task.errors import say
 from boathouse_task.failpoints import Failpoints
 from boathouse_task.rest import clip
 
 AGENT = Failpoints("BOATHOUSE_AGENT_FAILPOINT", ("file", "refresh-request", "report"))
 """`file`: the orders or an exclude file; at its start an agent writes the two exclude files."""
-
-
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-_SPECIAL = frozenset({errno.ELOOP, errno.ENXIO})
-"""What opening a symbolic link or a socket fails with."""
+_SPECIAL = frozenset({errno.ELOOP, errno.ENXIO, errno.EISDIR})
+"""What opening a symbolic link, a socket or a folder fails with."""
 
 
 class UnusableError(Exception):
@@ -46,34 +52,24 @@ class UnusableError(Exception):
 def read(path: Path, most_bytes: int) -> bytes:
     """Return the content of a regular file.
 
-    Raises:
-        FileNotFoundError: there is no such file.
-        OSError: it cannot be read.
-        UnusableError: it is no regular file, or a larger one.
+    Raises FileNotFoundError, OSError if it cannot be read, or UnusableError if it is something else or larger.
     """
     try:
-        opened = os.open(path, _FLAGS)
+        with open(path, "rb", opener=lambda name, _: os.open(name, _FLAGS)) as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise UnusableError(f"{path} is not a regular file")
+            content = opened.read(most_bytes + 1)
     except OSError as error:
         if error.errno in _SPECIAL:
             raise UnusableError(f"{path} is not a regular file") from None
         raise
-    try:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise UnusableError(f"{path} is not a regular file")
-        with open(opened, "rb", closefd=False) as file:
-            content = file.read(most_bytes + 1)
-    finally:
-        os.close(opened)
     if len(content) > most_bytes:
         raise UnusableError(f"{path} is larger than {most_bytes} bytes")
     return content
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file so that it has its old or its new content after a crash at any time.
-
-    Raises OSError if the folder cannot be written, or a container interferes.
-    """
+    """Write a file so that it has its old or its new content after a crash at any time. Raises OSError."""
     temporary = path.with_name(f"{path.name}.new")
     temporary.unlink(missing_ok=True)
     with temporary.open("xb") as opened:  # exclusive, so it follows no link
@@ -91,7 +87,6 @@ def replace(path: Path, content: bytes) -> None:
 MOST_ORDERS_BYTES = 65_536
 _ORDERS = "orders.json"
 _MOST_WORDS_BYTES = 64
-_DONE_WORDS = 2
 _MESSAGE_CHARS = 300
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.-]{1,253}\Z")]
 
@@ -116,9 +111,7 @@ class HostFiles:
     """Files of an agent."""
 
     def __init__(self, spec: AgentSpec) -> None:
-        self._folder = Path(spec.files_path)
-        self._shared = Path(spec.refresh_path)
-        self._domain = spec.domain
+        self._folder, self._shared, self._domain = Path(spec.files_path), Path(spec.refresh_path), spec.domain
         self._logged: set[str] = set()
 
     def read(self) -> Stored:
@@ -143,7 +136,7 @@ class HostFiles:
         self._write(self._folder / YARN_EXCLUDE, self.yarn_exclude(stored).encode())
 
     def names(self, stored: Stored) -> dict[str, str]:
-        """Return the names of the nodes that leave, by host. Daemons compare them with the names of their nodes."""
+        """Return the names of the nodes that leave, by host: those by which the daemons know them."""
         return {node.host: stored.names.get(node.host, f"{node.host}.{self._domain}") for node in stored.leaving}
 
     def hdfs_exclude(self, stored: Stored) -> str:
@@ -162,15 +155,15 @@ class HostFiles:
 
     def request(self, kind: Request) -> int:
         """Request a command of the container `refresh`; return the request's number. Raises OSError if that fails."""
-        path, done = self._shared / f"{kind.value}.want", self._shared / f"{kind.value}.done"
-        number = max([0, *self._numbers(path)[:1], *self._numbers(done)[:1]]) + 1
+        path = self._shared / f"{kind.value}.want"
+        number = max([0, *self._numbers(path)[:1], *self._numbers(path.with_suffix(".done"))[:1]]) + 1
         self._write(path, f"{number}\n".encode(), "refresh-request")
         return number
 
     def done(self, kind: Request) -> Done | None:
         """Return the last request that was carried out, or None. Raises OSError if the folder cannot be read."""
         numbers = self._numbers(self._shared / f"{kind.value}.done")
-        return Done(*numbers) if len(numbers) == _DONE_WORDS else None
+        return Done(*numbers) if len(numbers) == len(Done.__struct_fields__) else None
 
     def _write(self, path: Path, content: bytes, failpoint: str = "file") -> None:
         AGENT.hit(f"before-{failpoint}")
@@ -197,5 +190,82 @@ class HostFiles:
         message = clip(f"{text}: it counts as absent", _MESSAGE_CHARS)
         if message not in self._logged:
             self._logged.add(message)
-            sys.stderr.write(f"boathouse-task: {message}\n")
-            sys.stderr.flush()
+            say(message)
+
+
+DISTANCE_S = 5.0
+"""Minimum time between requests of one kind: each starts a JVM."""
+RETRY_S = 30.0
+"""Time after which a request that failed is sent again."""
+PATIENCE_S = 180.0
+"""Time after which a request that is not carried out is an error. The commands have a limit of 60 s each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a daemon should have read: since its start, the exclude list with the addresses that it resolves."""
+
+    started_s: int
+    hosts: str
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Daemon:
+    """What a daemon has read, and the last request, by which it reads `sent`."""
+
+    read: Wanted | None = None
+    sent: Wanted | None = None
+    number: int = 0
+    sent_s: float = -math.inf
+    error: str = ""
+
+
+class Refresher:
+    """Requests refreshes of the daemons. `clock` returns monotonic seconds."""
+
+    def __init__(self, files: HostFiles, clock: Callable[[], float]) -> None:
+        self._files, self._clock = files, clock
+        self._daemons = {kind: _Daemon() for kind in Request}
+
+    @property
+    def error(self) -> str:
+        """What went wrong last, or ""."""
+        return "; ".join(daemon.error for daemon in self._daemons.values() if daemon.error)
+
+    def update(self, wanted: Mapping[Request, Wanted]) -> bool:
+        """Take results of requests and request what is missing; return whether the daemons have read what they should.
+
+        Raises OSError if the files of the requests cannot be read or written.
+        """
+        for kind, state in wanted.items():
+            daemon, done = self._daemons[kind], self._files.done(kind)
+            if daemon.sent != daemon.read:
+                self._take_result(kind, daemon, done)
+            if daemon.read == state:
+                daemon.error = ""
+            else:
+                in_flight = done is None or done.number < daemon.number
+                self._request(kind, daemon, state, in_flight=in_flight)
+        return all(self._daemons[kind].read == state for kind, state in wanted.items())
+
+    def _take_result(self, kind: Request, daemon: _Daemon, done: Done | None) -> None:
+        if done is None or done.number < daemon.number:
+            if self._clock() - daemon.sent_s > PATIENCE_S:
+                daemon.error = f"container refresh has not run request {daemon.number} of {kind} yet: see its log"
+        elif done == Done(daemon.number, 0):
+            daemon.read = daemon.sent
+        else:
+            daemon.error = f"refresh of {kind} ended with status {done.status}: see the log of container refresh"
+
+    def _request(self, kind: Request, daemon: _Daemon, wanted: Wanted, *, in_flight: bool) -> None:
+        """Send a request, unless the same one is in flight or another was sent just now.
+
+        From now on it is unknown what the daemon has read.
+        """
+        now_s, is_same = self._clock(), daemon.sent == wanted
+        if now_s - daemon.sent_s < (RETRY_S if is_same else DISTANCE_S) or (in_flight and is_same):
+            return
+        daemon.read = None
+        daemon.number = self._files.request(kind)
+        daemon.sent, daemon.sent_s = wanted, now_s

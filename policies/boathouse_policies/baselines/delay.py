@@ -11,20 +11,14 @@ task starts a new wait. The profile `delay` knows which nodes share a rack, but 
   was. They differ while no node is free, when the original's stands still.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from boathouse_policies import model
 from boathouse_policies.baselines import LEAST_LOADED, Closest, FairShare
 from boathouse_policies.framework import CycleState, Hooks, Observer, Patience, PendingClass, Profile, Score
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse_policies.framework.cycle_state import Assignment
+from boathouse_policies.framework.cycle_state import Assignment
 
 HADOOP_S = (5.0, 0.0, 5.0)
 """Hadoop's defaults, which the ILA paper quotes (4.2): mapred.fairscheduler.locality.delay.node and .rack."""
@@ -39,13 +33,7 @@ class _Level:
 
 
 class Delay(Patience, Hooks, Observer):
-    """Delay a class until a node close to its input is free, for a bounded time; without input in blocks, do not delay.
-
-    The state is not dumped. After a restart the waits, which last seconds, start again.
-
-    Args:
-        delays_s: How long a class that takes nodes, hosts or racks with its input waits before it takes the next level.
-    """
+    """Delay a class, with input in blocks, until a node close to it is free, for a bounded time. Not dumped."""
 
     def __init__(self, delays_s: Sequence[float]) -> None:
         self._delays_s = delays_s

@@ -15,11 +15,9 @@ adds up to no less than the 25th percentile of nodes (SlowNodeThreshold).
   shorter, so one report is enough (`least_run_s`).
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -31,50 +29,33 @@ from boathouse_policies.framework import (
     Follower,
     Observer,
     Profile,
+    QueuedClass,
     RunningTask,
     RunningTasks,
     SchedulingQueue,
     Score,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from boathouse_policies.framework import QueuedClass
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """LATE's parameters (4.2, 5.1).
+    """LATE's parameters (4.2, 5.1)."""
 
-    Attributes:
-        speculative_cap: Second attempts that may run, as a share of the slots.
-        slow_task_percentile: SlowTaskThreshold, 0..100.
-        slow_node_percentile: SlowNodeThreshold, 0..100.
-        least_run_s: How long a task must have run (ours).
-        report_every_s: Between two reports of progress: the heartbeat.
-    """
-
-    speculative_cap: float = 0.1
-    slow_task_percentile: float = 25.0
-    slow_node_percentile: float = 25.0
-    least_run_s: float = 5.0
-    report_every_s: float = 5.0
+    speculative_cap: float = 0.1  # second attempts that may run, as a share of the slots
+    slow_task_percentile: float = 25.0  # SlowTaskThreshold, 0..100
+    slow_node_percentile: float = 25.0  # SlowNodeThreshold, 0..100
+    least_run_s: float = 5.0  # how long a task must have run (ours)
+    report_every_s: float = 5.0  # between two reports of progress: the heartbeat
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Attempt:
-    """What is known of a running attempt.
-
-    Attributes:
-        reported_s: When that was; 0 before there is one.
-        is_refused: Whether a second attempt of it was refused.
-    """
+    """What is known of a running attempt."""
 
     task: RunningTask
     progress: float = 0.0
-    reported_s: float = 0.0
-    is_refused: bool = False
+    reported_s: float = 0.0  # when it reported last; 0 before
+    is_refused: bool = False  # whether a second attempt of it was refused
 
     @property
     def rate(self) -> float:
@@ -89,15 +70,10 @@ class _Attempt:
 
 
 class Late(Controller, Observer, Follower):
-    """Start second attempts of the tasks with the longest estimated time left.
-
-    The state is not dumped: running tasks report again after a restart.
-    """
+    """Start second attempts of the tasks with the longest time left; not dumped, for running tasks report again."""
 
     def __init__(self, config: Config, running: RunningTasks) -> None:
-        self.report_every_s = config.report_every_s
-        self._config = config
-        self._running = running
+        self.report_every_s, self._config, self._running = config.report_every_s, config, running
         self._attempts: dict[model.TaskId, _Attempt] = {}
         self._repeated: dict[model.TaskId, model.TaskId] = {}  # tasks with second attempts that run, by those
         self._ended_rates: dict[model.JobId, dict[model.ClassId, list[float]]] = {}
@@ -157,8 +133,7 @@ class Late(Controller, Observer, Follower):
             return
         slow = float(np.percentile(rates, self._config.slow_task_percentile))
         for attempt in attempts:
-            ran_s = now_s - (attempt.task.started_s or 0.0)
-            task = attempt.task
+            task, ran_s = attempt.task, now_s - (attempt.task.started_s or 0.0)
             has_second = attempt.is_refused or task.second_of is not None or task.task in self._repeated.values()
             if attempt.rate < slow and ran_s >= self._config.least_run_s and not has_second:
                 yield attempt

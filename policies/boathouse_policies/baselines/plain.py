@@ -4,19 +4,15 @@ Nodes are chosen to spread load, to fill one after the other, or by the distance
 order and nothing else, what does not fit lets others pass (backfill).
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import CycleState, JobOrder, Layout, Observer, PendingClass, Profile, Score, Where
 from boathouse_policies.framework.questions import ShapeScore
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
 
 
 class LeastLoaded(ShapeScore):
@@ -37,10 +33,7 @@ class Packed(LeastLoaded):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Closest(Score):
-    """The node that is closest to the input of a pending task; another score ranks nodes that are as close.
-
-    A level of distance counts more than the whole range of the other score.
-    """
+    """The node closest to the input of a pending task; a level counts more than the whole range of the other score."""
 
     base: Score
     level: float
@@ -102,10 +95,7 @@ class MemoryHeld(JobOrder):
 
 
 class ShortestRemaining(JobOrder, Observer):
-    """The job with the least work left to place, in seconds of run time; what runs does not count.
-
-    It learns what is left from Submitted and Placed. Classes of unknown duration count as no work.
-    """
+    """The job with the least run time left to place, in seconds; classes of unknown duration count as no work."""
 
     def __init__(self) -> None:
         self._left: dict[model.JobId, dict[model.ClassId, tuple[int, float]]] = {}
@@ -113,13 +103,8 @@ class ShortestRemaining(JobOrder, Observer):
     def observe(self, event: model.Event) -> None:
         """Count what is left."""
         if isinstance(event, model.Submitted):
-            self._left[event.job.id] = {
-                task_class.id: (
-                    event.tasks.get(task_class.id, 0),
-                    task_class.estimates.duration_s(task_class.resources) or 0.0,
-                )
-                for task_class in event.classes
-            }
+            durations_s = {own.id: own.estimates.duration_s(own.resources) or 0.0 for own in event.classes}
+            self._left[event.job.id] = {own: (event.tasks.get(own, 0), each_s) for own, each_s in durations_s.items()}
         elif isinstance(event, model.Placed) and event.task_class in self._left.get(event.job, {}):
             count, seconds = self._left[event.job][event.task_class]
             self._left[event.job][event.task_class] = (count - 1, seconds)

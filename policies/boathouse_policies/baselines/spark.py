@@ -13,11 +13,9 @@ order reserved (2.1): what comes free there goes to nobody else, and the executo
 * Jobs are served by their dominant share; the paper names no order.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -36,11 +34,7 @@ from boathouse_policies.framework import (
     Where,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-HEARTBEAT_S = 1.0
-"""Between two chances to reserve (yarn.resourcemanager.nodemanagers.heartbeat-interval-ms)."""
+HEARTBEAT_S = 1.0  # between two chances to reserve (yarn.resourcemanager.nodemanagers.heartbeat-interval-ms)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,10 +44,7 @@ class InTurn(Score):
     spread: bool
 
     def turns(self, pending: PendingClass, state: CycleState) -> model.IntVector:
-        """Return when each node is next, the least first, shape [N].
-
-        Spread out, this is the next turn of a round-robin: a node that was passed over keeps its earlier one.
-        """
+        """Return when each node is next, the least first, shape [N]; if spread, one passed over keeps its turn."""
         count, placed = len(state.view.nodes), state.placed(pending.task_class.id)
         first = int.from_bytes(hashlib.blake2b(pending.task_class.id.encode(), digest_size=4).digest(), "big")
         ranks: model.IntVector = (np.arange(count) - first) % count  # the order in which nodes ask
@@ -64,12 +55,39 @@ class InTurn(Score):
         return -self.turns(pending, state)[where].astype(np.float64)
 
 
-class Reservations(ReservedNodes):
-    """Nodes reserved for executors that found no room, in the order of their turns.
+class OneApplication(Filter, Observer):
+    """Filter: the Spark application submitted first has the cluster's executors to itself until it ends."""
 
-    Args:
-        applications: Whose turn it is, where one application runs at a time.
-    """
+    def __init__(self) -> None:
+        self._applications: dict[model.JobId, model.Job] = {}
+
+    def observe(self, event: model.Event) -> None:
+        """Learn which applications there are."""
+        if isinstance(event, model.Submitted) and not _SPARK.isdisjoint(
+            task_class.stage for task_class in event.classes
+        ):
+            self._applications[event.job.id] = event.job
+        elif isinstance(event, model.Ended):
+            self._applications.pop(event.job, None)
+
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
+        """Return that an application that is not the first may go nowhere."""
+        return None if self.has_turn(pending) else np.zeros(len(state.offered), np.bool_)[where]
+
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
+        """Return that all of them are refused."""
+        return [model.Refusal(reason=f"Spark application {self._first(pending)} runs", nodes=int(among.sum()))]
+
+    def has_turn(self, pending: PendingClass) -> bool:
+        """Return whether a class is of the first application, or of none."""
+        return pending.task_class.stage not in _SPARK or pending.job.id == self._first(pending)
+
+    def _first(self, pending: PendingClass) -> model.JobId:
+        return min((job.submitted_s, job.id) for job in (pending.job, *self._applications.values()))[1]
+
+
+class Reservations(ReservedNodes):
+    """Nodes reserved for executors that found no room, in the order of their turns."""
 
     def __init__(self, order: InTurn, running: RunningTasks, applications: OneApplication | None = None) -> None:
         self._order, self._running, self._applications = order, running, applications
@@ -115,37 +133,6 @@ class Reservations(ReservedNodes):
                 spare[layout.index[task.node]] -= 1
         most = 1 if self._order.spread else np.iinfo(np.int64).max
         return np.where(state.reservable(pending), spare.clip(0, most), 0)
-
-
-class OneApplication(Filter, Observer):
-    """Filter: the Spark application submitted first has the cluster's executors to itself until it ends."""
-
-    def __init__(self) -> None:
-        self._applications: dict[model.JobId, model.Job] = {}
-
-    def observe(self, event: model.Event) -> None:
-        """Learn which applications there are."""
-        if isinstance(event, model.Submitted) and not _SPARK.isdisjoint(
-            task_class.stage for task_class in event.classes
-        ):
-            self._applications[event.job.id] = event.job
-        elif isinstance(event, model.Ended):
-            self._applications.pop(event.job, None)
-
-    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Return that an application that is not the first may go nowhere."""
-        return None if self.has_turn(pending) else np.zeros(len(state.offered), np.bool_)[where]
-
-    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
-        """Return that all of them are refused."""
-        return [model.Refusal(reason=f"Spark application {self._first(pending)} runs", nodes=int(among.sum()))]
-
-    def has_turn(self, pending: PendingClass) -> bool:
-        """Return whether a class is of the first application, or of none."""
-        return pending.task_class.stage not in _SPARK or pending.job.id == self._first(pending)
-
-    def _first(self, pending: PendingClass) -> model.JobId:
-        return min((job.submitted_s, job.id) for job in (pending.job, *self._applications.values()))[1]
 
 
 _SPARK = {model.Stage.DRIVER, model.Stage.EXECUTOR}

@@ -16,19 +16,14 @@ memory alone. User limits and the share for masters are left out: a simulated qu
 small.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines import LEAST_LOADED
 from boathouse_policies.framework import CycleState, JobOrder, PendingClass, Profile, Reserve, Score, Where
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 
 class ReservedNodes(Reserve):
@@ -56,8 +51,7 @@ class LockedNodes(ReservedNodes):
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Return the answer for one node."""
-        owner = state.reserved.get(node)
-        return owner is None or pending.task_class.id in state.open_to(owner)
+        return (owner := state.reserved.get(node)) is None or pending.task_class.id in state.open_to(owner)
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """Reserve the unreserved nodes on offer that the class may use and that would, empty, hold its ideal size.
@@ -79,9 +73,8 @@ class LockedNodes(ReservedNodes):
 
 def places_of(where: Where, state: CycleState) -> Sequence[int]:
     """Return the places of some nodes as plain numbers."""
-    if isinstance(where, slice):
-        return range(*where.indices(len(state.offered)))
-    places: list[int] = where.tolist()
+    all_places = range(len(state.offered))
+    places: Sequence[int] = all_places[where] if isinstance(where, slice) else where.tolist()
     return places
 
 

@@ -1,6 +1,6 @@
 """What runs a policy: the ledger, the scheduling queue, the view, and `run_cycle`, which both shells drive."""
 
-from boathouse_policies.framework.affinity.tallies import OTHER_VALUE, Mention
+from boathouse_policies.framework.affinity import OTHER_VALUE, Mention
 from boathouse_policies.framework.cycle import Plan, run_cycle
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.diagnosis import ReservationAge

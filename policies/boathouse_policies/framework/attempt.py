@@ -1,34 +1,23 @@
 """One turn of the cycle: a task, or a gang's minimum, placed whole or not at all."""
 
-from __future__ import annotations
-
 import collections
 import operator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from boathouse_policies import model
-from boathouse_policies.framework import diagnosis, draining, gathering
+from boathouse_policies.framework import diagnosis, gathering
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.queue import KeptPart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from boathouse_policies.framework.scheduling_profile import Profile
-    from boathouse_policies.framework.shapes import Sized
-    from boathouse_policies.framework.turn_order import TurnOrder
+from boathouse_policies.framework.scheduling_profile import Profile
+from boathouse_policies.framework.shapes import Sized
+from boathouse_policies.framework.turn_order import TurnOrder
 
 
 class Attempt:
-    """What one turn placed so far on the cycle state.
+    """What one turn placed so far on the cycle state."""
 
-    Attributes:
-        gang: What must be placed together, and how many of each; empty for one task alone.
-        wait: What to wait for instead, if patience said so.
-        kept: The room that is kept for a gang that could not be placed whole (`Draining`).
-    """
-
-    wait: model.Wait | None = None
+    wait: model.Wait | None = None  # what to wait for instead, if patience said so
+    # What must be placed together, and how many of each; empty for one task alone.
     gang: Sequence[tuple[PendingClass, int]] = ()
     _refusal: model.Verdict | None = None
 
@@ -37,6 +26,7 @@ class Attempt:
         self.assignments: list[Assignment] = []
         self._smaller: dict[model.ClassId, Sized] = {}
         self._is_drained = pending.job.id == turns.drained
+        # The room that is kept for a gang that could not be placed whole (`Draining`).
         self.kept: Sequence[KeptPart] = ()
         if pending.task_class.gang_min:
             self.gang = _lacking(turns.classes_of(pending.job.id), state)
@@ -166,7 +156,7 @@ class Attempt:
             self._state.keep(node, amounts)
         is_limited = self._refusal is not None and self._refusal.code is model.Code.QUEUE_LIMIT
         for member, count in () if is_limited else self.gang:
-            for node, amounts in draining.parts(member, count - placed[member.task_class.id], self._state):
+            for node, amounts in gathering.parts(member, count - placed[member.task_class.id], self._state):
                 found.append((member, node, amounts))
                 self._state.keep(node, amounts)
         for member, _, amounts in found:
@@ -224,10 +214,7 @@ class Attempt:
 
 
 def _lacking(classes: Iterable[PendingClass], state: CycleState) -> list[tuple[PendingClass, int]]:
-    """Return what must be placed together, all or nothing: tasks that classes lack of `gang_min`, with their number.
-
-    The larger tasks go first, so that the smaller ones fill the gaps.
-    """
+    """Return the tasks that classes lack of `gang_min`, and how many; the larger first, so smaller ones fill gaps."""
     short = ((pending, pending.task_class.gang_min - state.placed(pending.task_class.id)) for pending in classes)
     return sorted(
         [lacking for lacking in short if lacking[1] > 0],

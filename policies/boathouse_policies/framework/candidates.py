@@ -5,31 +5,25 @@ room for: one comparison for all shapes and all such nodes. So with few nodes, a
 the cycle sees all classes for these nodes at once; a class that no node has room for costs nothing.
 """
 
-from __future__ import annotations
-
 import math
 import operator
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from boathouse_policies import model
+from boathouse_policies.framework.cycle_state import CycleState, PendingClass
 from boathouse_policies.framework.layout import ALL, Where
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-    from boathouse_policies.framework.queue import SortedClasses
-    from boathouse_policies.framework.scheduling_profile import Profile
-    from boathouse_policies.framework.shapes import Shape, ShapeColumns
+from boathouse_policies.framework.queue import SortedClasses
+from boathouse_policies.framework.scheduling_profile import Profile
+from boathouse_policies.framework.shapes import Shape, ShapeColumns
 
 
 def candidates(
     sorted_classes: SortedClasses, profile: Profile, state: CycleState, freed: Collection[model.NodeName]
-) -> Candidates:
+) -> "Candidates":
     """Find the nodes that the cycle looks at."""
     if state.view.offered is not None:
         few = state.offered_places() if state.offers <= _FEW else None
@@ -44,11 +38,7 @@ def candidates(
 class FewNodes:
     """A few nodes as plain numbers: to set up columns would cost more than all else of such a cycle.
 
-    Attributes:
-        at: The index of each node in `listed`.
-        shapes: The shape of each class, length C.
-        rooms: What is free on those that have room for anything.
-        most: The most memory that is free on any of them; -1 where there is none.
+    `rooms` is what is free on those that have room for anything, `most` the most memory of that, -1 for none.
     """
 
     def __init__(
@@ -56,10 +46,8 @@ class FewNodes:
     ) -> None:
         self._state = state
         shapes, _, self.shapes = sorted_classes.shapes(profile.sizer, state.view.axis)
-        self._least = shapes.least_listed
-        self._score = profile.shape_score
-        self.listed = nodes
-        self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}
+        self._least, self._score, self.listed = shapes.least_listed, profile.shape_score, nodes
+        self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}  # the index of each node in `listed`
         self._seen = state.changes
         self._find_rooms()
 
@@ -132,27 +120,22 @@ class FewNodes:
 
 
 class Table:
-    """The candidate nodes as columns, with a row for each shape: how each node ranks for it.
-
-    Attributes:
-        nodes: The places of the nodes, ascending, shape [K].
-        where: The same to pick them from a column.
-        at: The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
-        compares: Whether every shape was compared with every node; where they are too many, nothing is known before.
-    """
+    """The candidate nodes as columns, with a row for each shape: how each node ranks for it."""
 
     nodes: npt.NDArray[np.intp]
+    # The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
     at: dict[int, int] | None
 
     def __init__(self, sorted_classes: SortedClasses, profile: Profile, state: CycleState) -> None:
         self._state = state
         shapes, self._row_of = self._looked_at(sorted_classes, profile)
-        self._sizes = shapes.sizes[:, :, None]
-        self._least = shapes.least_listed
-        self.nodes = self._with_room(shapes.least)
+        self._sizes, self._least = shapes.sizes[:, :, None], shapes.least_listed
+        self.nodes = self._with_room(shapes.least)  # the places of the nodes, ascending, shape [K]
+        # `nodes` to pick them from a column.
         self.where: Where = ALL if len(self.nodes) == len(state.view.layout) else self.nodes
         self.listed: Sequence[int] = range(len(self.nodes)) if self.where is ALL else self.nodes.tolist()
         self.at = None if self.where is ALL else dict(zip(self.listed, range(len(self.nodes)), strict=True))
+        # Whether every shape was compared with every node; where they are too many, nothing is known before.
         self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
         self._seen = state.changes
         if self.compares:
@@ -166,9 +149,8 @@ class Table:
         """Return the shapes of the cycle's classes, perhaps with others, and the index of each class' shape."""
         shapes, shape_of, _ = sorted_classes.shapes(profile.sizer, self._state.view.axis)
         used = np.zeros(len(shapes), np.bool_)
-        used[shape_of[sorted_classes.open] if sorted_classes.open.any() else slice(1)] = (
-            True  # one at least: rows name it
-        )
+        used[shape_of[sorted_classes.open]] = True
+        used[:1] |= not used.any()  # one at least: rows name it
         count = np.count_nonzero(used)
         if 2 * count >= len(used):
             return shapes, shape_of
@@ -187,10 +169,7 @@ class Table:
         return enough.nonzero()[0]
 
     def _fitting(self, where: Where) -> npt.NDArray[np.bool_]:
-        """Return which shapes some nodes have room for, shape [S, len(where)].
-
-        A request of 0 fits also where a resource is over-committed.
-        """
+        """Return which shapes some nodes have room for, [S, len(where)]; requests of 0 fit where over-committed."""
         room = np.maximum(self._state.free[:, where], 0)
         fits: npt.NDArray[np.bool_] = np.logical_and.reduce(self._sizes <= room[:, None])
         return fits
@@ -288,8 +267,7 @@ def indices(at: Mapping[int, int] | None, nodes: Sequence[int]) -> Sequence[int]
     return list(dict.fromkeys([at[node] for node in nodes if node in at]))
 
 
-Candidates: TypeAlias = FewNodes | Table
-"""The nodes on offer that may have room for anything pending."""
+Candidates: TypeAlias = FewNodes | Table  # the nodes on offer that may have room for anything pending
 
 NEVER = -math.inf
 _MEMORY = model.MEMORY

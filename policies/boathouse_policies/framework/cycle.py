@@ -5,24 +5,17 @@ only just as much room left, for that room was reserved. So all gangs get their 
 another node.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from boathouse_policies import model
 from boathouse_policies.framework import diagnosis, gathering
 from boathouse_policies.framework.attempt import Attempt
-from boathouse_policies.framework.cycle_state import CycleState
+from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
+from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
+from boathouse_policies.framework.scheduling_profile import Profile
 from boathouse_policies.framework.turn_order import TurnOrder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from boathouse_policies.framework.cycle_state import Assignment, PendingClass
-    from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
-    from boathouse_policies.framework.scheduling_profile import Profile
-    from boathouse_policies.framework.view import ClusterView
+from boathouse_policies.framework.view import ClusterView
 
 
 class Plan:
@@ -31,8 +24,7 @@ class Plan:
     kept: Sequence[KeptPart] = ()
 
     def __init__(self, decisions: list[model.Decision], turns: TurnOrder, profile: Profile, state: CycleState) -> None:
-        self.decisions = decisions
-        self._turns, self._profile, self._state = turns, profile, state
+        self.decisions, self._turns, self._profile, self._state = decisions, turns, profile, state
         self._left: dict[model.ClassId, PendingClass] = {}
         self._undiagnosed: list[PendingClass] = []
 
@@ -48,30 +40,37 @@ class Plan:
         state, names, explaining = self._state, self._state.view.layout.names, self._profile.figures
         for assignment in assignments:
             pending, pick, place, resources, _ = assignment
-            is_expected = pick.task.expected
             if state.reserved and state.reserved.get(place) == pending.task_class.id:
                 state.release(place)
-                if is_expected:
+                if pick.task.expected:
                     state.released.discard(place)  # its pod is still to come
-            if is_expected:
-                self.decisions.append(_reservation(assignment, names[place]))
+            if pick.task.expected:
+                self.decisions.append(
+                    model.Reservation(
+                        task_class=pending.task_class,
+                        job=pending.job,
+                        verdict=gathering.verdict(f"room on {names[place]} is kept until the pod comes"),
+                        node=names[place],
+                        task=pick.task,
+                        resources=resources,
+                    )
+                )
             else:
                 figures = tuple([figure for source in explaining for figure in source.of_placed(assignment, state)])
                 self.decisions.append(pending.queued.placement(pick, names[place], resources, figures))
 
     def diagnose(self, attempt: Attempt) -> None:
         """Close what failed, reserve a node for it if the profile says so, and close what cannot fare better."""
-        turns = self._turns
         for pending in attempt.classes:
             self._watch_pods(pending)
         if attempt.lacks_room:
-            turns.close(attempt.pending.place)
+            self._turns.close(attempt.pending.place)
             self._undiagnosed.append(attempt.pending)
         elif not self._left_for_want_of_room(attempt):
             return
         self._reserve(attempt.pending)
-        for pending, verdict, wait in self._profile.reserve.refused(turns.rest(), self._state):
-            turns.close(pending.place)
+        for pending, verdict, wait in self._profile.reserve.refused(self._turns.rest(), self._state):
+            self._turns.close(pending.place)
             if wait is not None:
                 self._wait(wait)
             self._leave(pending, verdict)
@@ -94,19 +93,16 @@ class Plan:
             self._leave(pending, attempt.verdict(pending))
         if attempt.wait is not None:
             self._wait(attempt.wait)
-            return False
-        if attempt.pending.task_class.id not in self._left:
+        if attempt.wait is not None or attempt.pending.task_class.id not in self._left:
             return False
         why = attempt.pending.verdict
-        if why.code is model.Code.GANG:
-            if self._profile.reserve.reserves_for_gangs:
-                self._reserve(attempt.pending)
-            else:
-                self._wait_for_room(attempt, why)
+        if why.code is model.Code.GANG and self._profile.reserve.reserves_for_gangs:
+            self._reserve(attempt.pending)
+        elif why.code is model.Code.GANG:
+            self._wait_for_room(attempt, why)
         return why.code in _ROOM_IS_MISSING
 
     def _wait_for_room(self, attempt: Attempt, why: model.Verdict) -> None:
-        """Say which of the rules for gangs holds for one, and until when."""
         job, own = attempt.pending.job, attempt.pending.task_class
         verdict, until_s = self._profile.draining.explain(job.id, why, self._state.view.now_s)
         self.decisions.append(model.Wait(task_class=own, job=job, verdict=verdict, until_s=until_s))
@@ -117,16 +113,15 @@ class Plan:
         own, state = pending.task_class.id, self._state
         if (judge := state.judge(pending)) is not None and judge.rules.has_own:
             return  # pods that are placed later, its own too, may keep it from a reserved node
-        state.most_reserved = most = self._turns.most_reserved(pending)
-        if most == 0:
+        state.most_reserved = self._turns.most_reserved(pending)
+        if state.most_reserved == 0:
             return
         for answer in self._profile.reserve.reserve(pending, state):
             if isinstance(answer, model.Reservation):
                 node = state.view.layout.index[answer.node]
-                owner = state.reserved.get(node)
-                if owner not in (None, own):
+                if state.reserved.get(node, own) != own:
                     continue  # reserved for another class before
-                if owner is None:
+                if node not in state.reserved:
                     state.reserve(node, own)
                 self._turns.reserved(pending)
                 self.decisions.append(answer)
@@ -154,10 +149,7 @@ class Plan:
 
     @functools.cached_property
     def newly_left(self) -> Mapping[model.ClassId, PendingClass]:
-        """Who had a turn, or is unschedulable for the first time.
-
-        Worked out when first asked for, which must be before the scheduling queue takes placed tasks out.
-        """
+        """Who had a turn, or is newly unschedulable. To be asked before the queue takes placed tasks out."""
         turns, profile, state = self._turns, self._profile, self._state
         for pending in self._undiagnosed:
             if pending.task_class.id not in self._left:
@@ -193,10 +185,7 @@ class Plan:
 
 
 def advised(queue: SchedulingQueue, profile: Profile, state: CycleState) -> list[model.Decision]:
-    """Ask the controllers, who look at the whole before the cycle.
-
-    A second attempt has the room that it needs, unless that is kept for a gang: then the shell refuses the decision.
-    """
+    """Ask the controllers. A second attempt has its room; where that is kept for a gang, the shell refuses it."""
     decisions: list[model.Decision] = []
     for controller in profile.controllers:
         for decision in controller.advise(queue, state.view):
@@ -212,22 +201,11 @@ def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> 
     """Return why a job may not use the queue that it names. The message omits the queue's lists, which name others."""
     if job.queue not in queues:
         names = ", ".join(sorted(queues)) or "none"
-        message = f"queue {job.queue!r} is not defined (defined: {names})"
-        return model.Verdict(code=model.Code.UNKNOWN_QUEUE, message=message)
+        return model.Verdict(
+            code=model.Code.UNKNOWN_QUEUE, message=f"queue {job.queue!r} is not defined (defined: {names})"
+        )
     who = f"priority class {job.priority_class!r}" if queues[job.queue].accepts(job.namespace) else "this namespace"
-    message = f"queue {job.queue!r} does not accept {who}"
-    return model.Verdict(code=model.Code.QUEUE_NOT_ALLOWED, message=message)
-
-
-def _reservation(assignment: Assignment, node: model.NodeName) -> model.Reservation:
-    return model.Reservation(
-        task_class=assignment.pending.task_class,
-        job=assignment.pending.job,
-        verdict=gathering.verdict(f"room on {node} is kept until the pod comes"),
-        node=node,
-        task=assignment.pick.task,
-        resources=assignment.resources,
-    )
+    return model.Verdict(code=model.Code.QUEUE_NOT_ALLOWED, message=f"queue {job.queue!r} does not accept {who}")
 
 
 _ROOM_IS_MISSING = {model.Code.UNSCHEDULABLE, model.Code.JOB_ORDER, model.Code.NOT_OFFERED, model.Code.SIZING}

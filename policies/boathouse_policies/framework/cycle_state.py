@@ -1,24 +1,18 @@
 """The state of a cycle: what is free as it places tasks, and the pending classes as it sees them."""
 
-from __future__ import annotations
-
 import operator
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from boathouse_policies import model
+from boathouse_policies.framework.eligibility import Eligibility
 from boathouse_policies.framework.judges import CycleCounts, Judge
 from boathouse_policies.framework.layout import ALL, Where
 from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass, Reservations
+from boathouse_policies.framework.shapes import Shape
 from boathouse_policies.framework.view import ClusterView, Step, combined
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from boathouse_policies import model
-    from boathouse_policies.framework.eligibility import Eligibility
-    from boathouse_policies.framework.shapes import Shape, Sized
-
 
 _NO_RESERVATIONS = Reservations({}, {})
 _RECOMPUTED_AT_ONCE = 8  # measured: with an eighth of nodes changed, slices over all cost as little as picking some
@@ -39,7 +33,7 @@ class Sizes(Protocol):
 class Assignment(NamedTuple):
     """A task, its node and its size: what a decision is made of."""
 
-    pending: PendingClass
+    pending: "PendingClass"
     pick: Pick
     node: int
     resources: model.Resources
@@ -47,50 +41,24 @@ class Assignment(NamedTuple):
 
 
 class PendingClass:
-    """A class whose turn may come in this cycle.
+    """A class whose turn may come in this cycle."""
 
-    Attributes:
-        place: Its place among the sorted classes.
-        left: Its tasks that are still pending in this cycle.
-        ideal: The class' own size, one task.
-        verdict: Why its tasks stay pending, once the cycle says so.
-        moved: Nodes that are further from the input of what is left than they were when they were ranked.
-    """
+    verdict: model.Verdict  # why its tasks stay pending, once the cycle says so
 
-    __slots__ = (
-        "_closeness",
-        "_picker",
-        "_sees_hosts",
-        "ideal",
-        "is_rigid",
-        "job",
-        "least",
-        "left",
-        "moved",
-        "place",
-        "queued",
-        "shape",
-        "state",
-        "task_class",
-        "verdict",
-    )
-
-    verdict: model.Verdict
-
-    def __init__(self, queued: QueuedClass, profile: Sizes, state: CycleState) -> None:
+    def __init__(self, queued: QueuedClass, profile: Sizes, state: "CycleState", place: int = -1) -> None:
         self.queued, self.job, self.task_class = queued, queued.job, queued.task_class
-        self.state = state
-        self.place = -1
-        self.left = queued.pool.count
+        # `place`: its place among the sorted classes.
+        # `left`: its tasks that are still pending in this cycle.
+        self.state, self.place, self.left = state, place, queued.pool.count
+        # Nodes that are further from the input of what is left than they were when they were ranked.
         self.moved: list[int] = []
         self._sees_hosts = profile.sees_hosts
         self._picker: Picker | None = None
         self._closeness: Closeness | None = None
         sizing = queued.sizing(profile.sizer, state.view.axis)
-        self.shape: Shape = sizing.shape
-        self.least: model.IntVector = sizing.shape.least
-        self.ideal: Sized = sizing.ideal
-        self.is_rigid: bool = sizing.is_rigid
+        # `ideal`: the class' own size, one task.
+        self.shape, self.ideal, self.is_rigid = sizing.shape, sizing.ideal, sizing.is_rigid
+        self.least = sizing.shape.least
 
     @property
     def picker(self) -> Picker:
@@ -112,8 +80,7 @@ class PendingClass:
     def take_closest(self, node: int) -> Pick | None:
         """Take its task whose input is closest to a node: other nodes may be further away from what is left."""
         picker = self._picker or self.picker
-        pick = picker.closest(self.state.view.layout.nodes[node])
-        if pick is not None:
+        if (pick := picker.closest(self.state.view.layout.nodes[node])) is not None:
             picker.take(pick)
             self.left -= 1
             if self._closeness is not None:
@@ -135,43 +102,33 @@ class PendingClass:
 
 
 class CycleState:
-    """What is free as the cycle places tasks. Columns computed from it are brought up to date with `to_recompute`.
-
-    Attributes:
-        withdrawn: Places of nodes on offer that take no more tasks in this cycle.
-        exhausted: Whether nodes were on offer and none of them takes anything more.
-        changes: How often a node changed so far.
-        ports: Host ports that this cycle took, by node.
-        reserved: The class for which a node is reserved, by place.
-        released: Places of nodes that were reserved and are not any more.
-        most_reserved: How many more nodes may be reserved for the class whose turn it is; None for any number.
-        pod_counts: The pods that it placed, for constraints on where other pods are; None if nothing has such.
-    """
+    """What is free as the cycle places tasks. Columns computed from it are brought up to date with `to_recompute`."""
 
     def __init__(self, view: ClusterView, reservations: Reservations = _NO_RESERVATIONS) -> None:
         self.view = view
-        layout = view.layout
         self._free: model.IntMatrix | None = None
-        self._by_node: dict[
-            int, list[int]
-        ] = {}  # what is free on nodes that somebody asked for, and on all that changed
+        # What is free on nodes that somebody asked for, and on all that changed.
+        self._by_node: dict[int, list[int]] = {}
         self._offered: model.BoolVector | None = None
-        self.withdrawn: set[int] = set()
-        self.changes = 0
+        self.withdrawn: set[int] = set()  # places of nodes on offer that take no more tasks in this cycle
+        # `exhausted`: whether nodes were on offer and none of them takes anything more.
+        # `changes`: how often a node changed so far.
+        self.changes, self.exhausted = 0, False
         self._changed: list[int] = []
-        self._reservations, self.reserved = reservations, reservations.by_place(layout)
-        self.released: set[int] = set()
-        self.offers = len(layout if view.offered is None else view.offered)
-        self.exhausted = False
+        # `reserved`: the class for which a node is reserved, by place.
+        self._reservations, self.reserved = reservations, reservations.by_place(view.layout)
+        self.released: set[int] = set()  # places of nodes that were reserved and are not any more
+        self.offers = len(view.layout if view.offered is None else view.offered)
+        # How many more nodes may be reserved for the class whose turn it is; None for any number.
         self.most_reserved: int | None = None
         # What `_jobs` and `_classes` do not count yet. Without pending classes: they refer to the state.
         self._uncounted: list[tuple[Step, model.JobId, model.ClassId, Sequence[int]]] = []
         self._jobs: dict[model.JobId, model.Amounts] = {}
         self._classes: dict[model.ClassId, int] = {}
-        self.ports: dict[int, tuple[model.HostPort, ...]] = {}
+        self.ports: dict[int, tuple[model.HostPort, ...]] = {}  # that this cycle took
         self._placed_on: dict[int, int] = {}
-        self._room: dict[Shape, tuple[int, model.BoolVector]] = {}
-        self.pod_counts: CycleCounts | None = None
+        self._room = dict[Shape, tuple[int, model.BoolVector]]()
+        self.pod_counts: CycleCounts | None = None  # of the pods that it placed, if any constraint depends on pods
 
     # Reading
 
@@ -186,11 +143,9 @@ class CycleState:
 
     def free_on(self, node: int) -> list[int]:
         """Return what is free on a node, by row: read-only, and updated as tasks are placed."""
-        return self._by_node.get(node) or self._listed(node)
-
-    def _listed(self, node: int) -> list[int]:
-        room: list[int] = self.view.free_on(node) if self._free is None else self._free[:, node].tolist()
-        self._by_node[node] = room
+        if (room := self._by_node.get(node)) is None:
+            room = self.view.free_on(node) if self._free is None else self._free[:, node].tolist()
+            self._by_node[node] = room
         return room
 
     def job_usage(self, job: model.JobId) -> model.Amounts:
@@ -212,10 +167,8 @@ class CycleState:
     def to_recompute(self, count: int) -> Where | None:
         """Return the columns to recompute; None for none, and everything where that is as cheap as some of it."""
         changed = self._changed[count:]
-        if not changed:
-            return None
-        if len(changed) == 1:
-            return slice(changed[0], changed[0] + 1)
+        if len(changed) <= 1:
+            return slice(changed[0], changed[0] + 1) if changed else None
         return ALL if len(changed) > len(self.offered) // _RECOMPUTED_AT_ONCE else np.array(changed, np.intp)
 
     def room(self, pending: PendingClass) -> model.BoolVector:
@@ -244,10 +197,8 @@ class CycleState:
 
     def owners(self) -> set[model.ClassId]:
         """Return the classes for which nodes on offer are reserved, and the others to which those are open."""
-        if self.offers == len(self.view.layout):
-            owners = set(self.reserved.values())
-        else:
-            owners = {self.reserved[node] for node in self.offered_places() if node in self.reserved}
+        nodes = self.reserved if self.offers == len(self.view.layout) else self.offered_places()
+        owners = {self.reserved[node] for node in nodes if node in self.reserved}
         return owners.union(*map(self.open_to, owners))
 
     def open_to(self, owner: model.ClassId) -> Collection[model.ClassId]:
@@ -297,8 +248,7 @@ class CycleState:
         pending, _, node, _, amounts = assignment
         self._change(node, operator.sub, amounts)
         self._uncounted.append((operator.add, pending.job.id, pending.task_class.id, amounts))
-        ports = pending.task_class.constraints.host_ports
-        if ports:
+        if ports := pending.task_class.constraints.host_ports:
             self.ports[node] = self.ports.get(node, ()) + ports
         if self.pod_counts is not None:
             self.pod_counts.place(pending.queued, node, +1)
@@ -331,7 +281,7 @@ class CycleState:
         return self._reservations.since_s(self.view.layout.names[node], owner)
 
     def keep(self, node: int, amounts: Sequence[int]) -> None:
-        """Take room for a task that is not placed, or a second attempt of one that runs, for the rest of the cycle."""
+        """Take room for what is not placed, or a second attempt, for the rest of the cycle."""
         self._change(node, operator.sub, amounts)
 
     def reserve(self, node: int, task_class: model.ClassId) -> None:

@@ -1,22 +1,14 @@
 """Why a class is pending, in short and in the words of kube-scheduler, and how long nodes have been reserved."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from boathouse_policies import model
+from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.questions import Figure, Figures
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    import numpy.typing as npt
-
-    from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
-    from boathouse_policies.framework.scheduling_profile import Profile
-
+from boathouse_policies.framework.scheduling_profile import Profile
 
 _HOLDERS = 3
 RESERVED = model.Verdict(code=model.Code.JOB_ORDER, message="the nodes that fit are kept for jobs ahead")
@@ -33,8 +25,7 @@ def refusal(
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
     if state.offers == len(view.layout) and not profile.reserve.concerns(pending):
         return UNSCHEDULABLE  # every node was asked
-    passing = _passing(pending, profile, state)
-    if not len(passing):
+    if not len(passing := _passing(pending, profile, state)):
         return UNSCHEDULABLE
     unreserved = None if is_passed_over else profile.reserve.mask(pending, state, passing)
     if is_passed_over or (unreserved is not None and not unreserved.any()):
@@ -46,11 +37,8 @@ def _passing(pending: PendingClass, profile: Profile, state: CycleState) -> npt.
     """Return the places of the nodes where all filters pass, whether the node is offered, or reserved, or not."""
     room = state.room(pending)
     nodes = (room if pending.eligibility.everywhere else room & pending.eligibility.mask).nonzero()[0]
-    for filter_ in profile.filters:
-        if filter_.of_shape or not len(nodes):
-            continue
-        passed = filter_.mask(pending, state, nodes)
-        if passed is not None:
+    for filter_ in [filter_ for filter_ in profile.filters if not filter_.of_shape]:
+        if len(nodes) and (passed := filter_.mask(pending, state, nodes)) is not None:
             nodes = nodes[passed]
     return nodes
 
@@ -84,23 +72,18 @@ def _refusals(pending: PendingClass, profile: Profile, state: CycleState) -> tup
     found: list[model.Refusal] = []
     for filter_ in profile.filters:
         found += filter_.refusals(pending, state, among)
-        passed = filter_.mask(pending, state, slice(None))
-        if passed is not None:
+        if (passed := filter_.mask(pending, state, slice(None))) is not None:
             among &= passed
     return tuple(sorted(found, key=lambda refusal: (-refusal.nodes, refusal.reason)))
 
 
 def _message(verdict: model.Verdict, refusals: tuple[model.Refusal, ...], state: CycleState) -> str:
-    nodes = state.free.shape[1]
     reasons = ", ".join(f"{refusal.nodes} {refusal.reason}" for refusal in refusals)
-    turns = f"0/{nodes} nodes are available: {reasons}." if reasons else f"0/{nodes} nodes are available."
-    match verdict.code:
-        case model.Code.UNSCHEDULABLE:
-            return turns
-        case model.Code.NEVER_FITS | model.Code.GANG if reasons:
-            return f"{verdict.message}: {turns}"
-        case _:
-            return verdict.message
+    turns = f"0/{state.free.shape[1]} nodes are available{f': {reasons}' if reasons else ''}."
+    if verdict.code is model.Code.UNSCHEDULABLE:
+        return turns
+    tells = reasons and verdict.code in (model.Code.NEVER_FITS, model.Code.GANG)
+    return f"{verdict.message}: {turns}" if tells else verdict.message
 
 
 def _scarce(pending: PendingClass, state: CycleState, code: model.Code) -> int | None:
@@ -110,8 +93,6 @@ def _scarce(pending: PendingClass, state: CycleState, code: model.Code) -> int |
     """
     layout, rows = state.view.layout, pending.shape.rows
     had = layout.allocatable if code is model.Code.NEVER_FITS else state.free[:, pending.eligibility.mask]
-    if not had.shape[1]:
-        return None
     lacking = (had[rows] < pending.shape.need).sum(axis=1)
     if not lacking.any():
         return None

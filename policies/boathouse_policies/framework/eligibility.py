@@ -1,20 +1,14 @@
 """Which nodes a pod's constraints allow, in the words and the order of kube-scheduler."""
 
-from __future__ import annotations
-
 import collections
 import re
 import weakref
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse_policies.framework.layout import Layout
+from boathouse_policies.framework.layout import Layout
 
 WRONG_NAME = "node(s) didn't match the requested node name"
 UNSCHEDULABLE = "node(s) were unschedulable"
@@ -31,8 +25,7 @@ def refusal(constraints: model.Constraints, node: model.Node) -> str | None:
         return WRONG_NAME
     if node.unschedulable and not tolerated(_CORDONED, constraints.tolerations):
         return UNSCHEDULABLE
-    taint = untolerated(node.taints, constraints.tolerations)
-    if taint is not None:
+    if (taint := untolerated(node.taints, constraints.tolerations)) is not None:
         return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
     if not node.ready and not tolerated(_NOT_READY, constraints.tolerations):
         return NOT_READY
@@ -93,8 +86,7 @@ def holds(expression: model.Expression, value: str | None) -> bool:
         case model.Operator.DOES_NOT_EXIST:
             return value is None
         case model.Operator.GT | model.Operator.LT:
-            sign = 1 if expression.operator is model.Operator.GT else -1
-            bounds = expression.values
+            sign, bounds = 1 if expression.operator is model.Operator.GT else -1, expression.values
             return value is not None and len(bounds) == 1 and _compare(value, bounds[0], _WHOLE) == sign
 
 
@@ -115,8 +107,7 @@ def _whole(text: str, spelling: re.Pattern[str]) -> int | None:
     return number if -_TOO_LARGE <= number < _TOO_LARGE else None
 
 
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-"""As Go parses it, for labels of nodes."""
+_WHOLE = re.compile(r"[+-]?[0-9]+")  # as Go parses it, for labels of nodes
 _DECIMAL = re.compile(r"0|-?[1-9][0-9]*")
 """As Kubernetes validates the values of tolerations that compare; those of taints it does not validate."""
 _DIGITS = 19
@@ -161,8 +152,7 @@ class Eligibilities:
     def of(self, constraints: model.Constraints, layout: Layout) -> Eligibility:
         """Return the mask over the nodes of this layout."""
         constraints = constraints.of_nodes
-        known = self._known.get(constraints)
-        if known is None or known.nodes is not layout.nodes:
+        if (known := self._known.get(constraints)) is None or known.nodes is not layout.nodes:
             known = self._known[constraints] = Eligibility(layout.nodes, self._refusals(constraints, layout, known))
         former = self._last.pop(constraints, None)
         self._last[constraints] = known
@@ -175,8 +165,7 @@ class Eligibilities:
         """Return the nodes whose taints these tolerate, shape [N], read-only; memoized for the last layout."""
         if self._layout is not layout or len(self._tolerating) >= _CONSTRAINTS_KEPT:
             self._layout, self._tolerating = layout, {}
-        known = self._tolerating.get(tolerations)
-        if known is None:
+        if (known := self._tolerating.get(tolerations)) is None:
             found = [untolerated(node.taints, tolerations) is None for node in layout.nodes]
             known = self._tolerating[tolerations] = np.array(found, np.bool_)
             known.flags.writeable = False

@@ -11,23 +11,18 @@ that exist, and a crash changes nothing.
   (`cycle.restored`).
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Self
 
 from boathouse_policies import model
 from boathouse_policies.framework.eligibility import refusal
 from boathouse_policies.framework.gathering import Member, how_many, most_beside
+from boathouse_policies.framework.queue import LeastSizes
 from boathouse_policies.framework.queue.scheduling_queue import DELAYS_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from boathouse_policies.framework.queue import LeastSizes
-    from boathouse_policies.framework.view import ClusterView
+from boathouse_policies.framework.view import ClusterView
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,18 +36,13 @@ class Gang:
 
     @classmethod
     def of(cls, classes: Sequence[model.TaskClass], tasks: Iterable[model.Task]) -> Self | None:
-        """Return the gang among submitted tasks; None if nothing is expected.
-
-        Raises:
-            ValueError: Tasks are expected of several classes, or not of exactly one driver.
-        """
-        expected: list[model.Task] = []
-        drivers: list[model.Task] = []
-        for task in tasks:
-            (expected if task.expected else drivers).append(task)
+        """Return the gang among submitted tasks, None if none is expected; a ValueError without exactly one driver."""
+        submitted = list(tasks)
+        expected = [task for task in submitted if task.expected]
+        drivers = [task for task in submitted if not task.expected]
+        executors = {task.task_class for task in expected}
         if not expected:
             return None
-        executors = {task.task_class for task in expected}
         if len(executors) > 1 or len(drivers) != 1:
             raise ValueError(
                 "expected tasks must be of one class, and submitted with the one task that requests their pods"
@@ -72,11 +62,8 @@ class Gang:
 
     def least(self, sizer: LeastSizes) -> Self:
         """Return the gang with the least sizes that a sizer may decide."""
-        leader, executor = (
-            dataclasses.replace(task_class, resources=sizer.least(task_class))
-            for task_class in (self.leader, self.executor)
-        )
-        return dataclasses.replace(self, leader=leader, executor=executor)
+        classes = self.leader, self.executor
+        return self.with_classes([dataclasses.replace(of, resources=sizer.least(of)) for of in classes])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,22 +141,15 @@ _BACKOFF_S = (0.0, *DELAYS_S)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Executor:
-    """An executor that the driver has created.
-
-    Attributes:
-        constraints: Where it may go; None if they cannot be represented.
-        is_placed: Whether it has a node, or is being bound to one.
-        failures: Binds of it that failed in a row.
-        is_held: Whether no bind of it is tried now, because others like it were refused.
-    """
+    """An executor that the driver has created."""
 
     id: model.TaskId
     resources: model.Resources | None
-    constraints: model.Constraints | None = None
-    is_placed: bool = False
+    constraints: model.Constraints | None = None  # where it may go; None if they cannot be represented
+    is_placed: bool = False  # whether it has a node, or is being bound to one
     since_s: float = 0.0
-    failures: int = 0
-    is_held: bool = False
+    failures: int = 0  # binds of it that failed in a row
+    is_held: bool = False  # whether no bind of it is tried now, because others like it were refused
 
     @property
     def due_s(self) -> float:
@@ -194,35 +174,23 @@ class Seat(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Seating:
-    """What becomes of the executors and of the places of a gang.
-
-    Attributes:
-        released: The expected executors whose places nobody needs any more.
-        short: The executors that have no place, in order.
-        missing: How many expected executors are short of a place.
-        retry_s: When an executor may be tried again whose bind failed; infinity for none.
-    """
+    """What becomes of the executors and of the places of a gang."""
 
     seats: Sequence[Seat]
-    released: Sequence[model.TaskId]
-    short: Sequence[model.TaskId]
-    missing: int
-    retry_s: float
-
-
-def placed(gang: Gang, executors: Iterable[Executor]) -> int:
-    """Return for how many of the minimum those stand that have a node."""
-    return sum([stands_for(executor, gang.executor) for executor in executors if executor.is_placed])
-
-
-def short_of(gang: Gang, executors: Iterable[Executor]) -> int:
-    """Return how many executors lack a node for the minimum."""
-    return max(0, len(gang.expected) - placed(gang, executors))
+    released: Sequence[model.TaskId]  # the expected executors whose places nobody needs any more
+    short: Sequence[model.TaskId]  # the executors that have no place, in order
+    missing: int  # how many expected executors are short of a place
+    retry_s: float  # when an executor may be tried again whose bind failed; infinity for none
 
 
 def uncreated(gang: Gang, executors: Iterable[Executor]) -> int:
     """Return how many executors the driver may still create of its minimum."""
     return max(0, len(gang.expected) - sum([stands_for(executor, gang.executor) for executor in executors]))
+
+
+def short_of(gang: Gang, executors: Iterable[Executor]) -> int:
+    """Return how many executors lack a node for the minimum."""
+    return uncreated(gang, [executor for executor in executors if executor.is_placed])
 
 
 def seat(
@@ -261,7 +229,6 @@ def seat(
 def _seat_of_several(
     executor: Executor, gang: Gang, places: Sequence[Place], nodes: Mapping[model.NodeName, model.Node]
 ) -> Seat | None:
-    """Return the seat of an executor where places of one node together have room for it; None for none."""
     wanted, count = executor.constraints, stands_for(executor, gang.executor)
     if wanted is None or wanted.claims or wanted.host_ports or wanted.concern_pods:
         return None  # a cycle can say where it may go

@@ -1,58 +1,57 @@
-"""Gathering: how long nodes may be kept for a gang that waits, so that what comes free there adds up until it fits.
+"""Room that is kept for a gang that waits, so that what comes free there adds up until it fits: for whom, how long.
 
-* Nodes are kept only if the whole gang would fit beside the pods that nobody expects to end.
-* What is free on kept nodes counts as held by the gang's namespace in fair sharing (`TurnOrder`).
-* A gang keeps nodes for `GATHER_S` at most. Then it keeps none for as long, while others wait.
+* Room is kept only if the whole gang would fit beside the pods that nobody expects to end.
+* It counts as held by the gang's namespace and queue, in fair sharing (`TurnOrder`) and for limits.
+* It is kept for `GATHER_S` at most. Then none is kept for as long, while others wait.
 * Above the fair part of its namespace it may be one gang at a time, for `ABOVE_PART_S` at most.
+
+A profile whose reserve reserves nodes for gangs keeps whole nodes (`Gathering`). Every other profile uses each node as
+soon as something fits, so a stream of small tasks would keep a large gang pending. There one gang is drained for that
+has been pending for `PATIENCE_S` (`Draining`): one at a time, because two could wait for each other, the highest
+priority, then the longest pending. Each cycle tries it first. If it does not fit whole, nobody else gets the room that
+its members found, nor what is free where the others will have room soonest (`Attempt`).
 """
 
-from __future__ import annotations
-
 import dataclasses
+import itertools
 import math
 import operator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.cycle_state import CycleState, PendingClass
 from boathouse_policies.framework.questions import Hooks
-from boathouse_policies.framework.view import combined
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from boathouse_policies.framework.cycle_state import CycleState
-    from boathouse_policies.framework.queue import SchedulingQueue
-    from boathouse_policies.framework.view import ClusterView
+from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
+from boathouse_policies.framework.view import ClusterView, combined
 
 GATHER_S = 600.0
 ABOVE_PART_S = 60.0
+PATIENCE_S = 30.0
+ASKED_AGAIN_S = 10.0  # how long a gang that waits for its turn is not asked about
 
 
 @dataclasses.dataclass(slots=True)
 class Round:
-    """A gang for which nodes are kept, or were kept and are not for a while.
+    """A gang for which nodes are kept, or were kept and are not for a while."""
 
-    Attributes:
-        since_s: Since when nodes are kept; None while none are.
-        above_s: Since when it is above the fair part of its namespace; None while it is not.
-        rests_until_s: Until when no node is kept for it while others wait.
-        held_s: For how long nodes were kept before.
-    """
-
-    since_s: float | None = None
-    above_s: float | None = None
-    rests_until_s: float = 0.0
-    held_s: float = 0.0
+    since_s: float | None = None  # since when nodes are kept; None while none are
+    above_s: float | None = None  # since when it is above the fair part of its namespace; None while it is not
+    rests_until_s: float = 0.0  # until when no node is kept for it while others wait
+    held_s: float = 0.0  # for how long nodes were kept before
 
     def note(self, now_s: float, *, is_above: bool) -> None:
         """Note whether it is above the fair part of its namespace."""
         self.above_s = None if not is_above else now_s if self.above_s is None else self.above_s
 
+    def began_s(self, now_s: float) -> float:
+        """Return since when nodes are kept for it, if they are from now on."""
+        return now_s if self.since_s is None else self.since_s
+
     def ends_s(self, now_s: float) -> float:
         """Return when nodes are kept for it no longer, if others wait then."""
-        ends_s = (now_s if self.since_s is None else self.since_s) + GATHER_S
+        ends_s = self.began_s(now_s) + GATHER_S
         return ends_s if self.above_s is None else min(ends_s, self.above_s + ABOVE_PART_S)
 
     def end(self, now_s: float) -> None:
@@ -62,23 +61,19 @@ class Round:
         self.rests_until_s = now_s + max(self.held_s, ABOVE_PART_S)
         self.since_s = self.above_s = None
 
-    def resting(self, now_s: float) -> model.Verdict | None:
-        """Return why nothing is kept for it while others wait; None if it does not rest."""
-        if now_s >= self.rests_until_s:
-            return None
-        return verdict(
-            f"nodes were kept for it for {self.held_s:.0f} s and it could not start; none are kept for another "
-            f"{math.ceil((self.rests_until_s - now_s) / _ROUNDED_S) * _ROUNDED_S} s while others wait"
-        )
-
 
 class Rounds(dict["model.JobId", Round]):
     """The rounds of gangs."""
 
     def resting(self, job: model.JobId, queue: SchedulingQueue, now_s: float) -> model.Verdict | None:
         """Return why nothing is kept for a gang because others wait; None if it does not rest."""
-        rests = self[job].resting(now_s) if job in self else None
-        return rests if rests is not None and others_wait(queue, job) else None
+        round_ = self.get(job)
+        if round_ is None or now_s >= round_.rests_until_s or not others_wait(queue, job):
+            return None
+        return verdict(
+            f"nodes were kept for it for {round_.held_s:.0f} s and it could not start; none are kept for another "
+            f"{math.ceil((round_.rests_until_s - now_s) / _ROUNDED_S) * _ROUNDED_S} s while others wait"
+        )
 
 
 class Gathering(Hooks):
@@ -101,10 +96,10 @@ class Gathering(Hooks):
                 round_.since_s = round_.above_s = None
         above_s = {job: round_.above_s for job, round_ in self._rounds.items() if round_.above_s is not None}
         above = min(above_s, key=lambda job: (above_s[job], job), default=None)
-        for job in sorted(kept, key=lambda job: (self._began_s(job, now_s), job)):
-            round_, nodes = self._rounds.setdefault(job, Round()), kept[job]
-            round_.since_s = now_s if round_.since_s is None else round_.since_s
-            owner = queue.classes_of(job)[0].job
+        rounds = {job: self._rounds.setdefault(job, Round()) for job in kept}
+        for job, round_ in sorted(rounds.items(), key=lambda item: (item[1].began_s(now_s), item[0])):
+            nodes, owner = kept[job], queue.classes_of(job)[0].job
+            round_.since_s = round_.began_s(now_s)
             is_above = is_above_part(queue, state.view, owner, idle(queue, job, nodes, state))
             round_.note(now_s, is_above=is_above)
             above = job if above is None and is_above else above
@@ -112,10 +107,6 @@ class Gathering(Hooks):
                 round_.end(now_s)
                 for node in nodes:
                     state.release(node)
-
-    def _began_s(self, job: model.JobId, now_s: float) -> float:
-        round_ = self._rounds.get(job)
-        return now_s if round_ is None or round_.since_s is None else round_.since_s
 
     def refusal(self, job: model.Job, state: CycleState) -> model.Verdict | None:
         """Return why no node may be kept for a gang now; None if one may."""
@@ -126,18 +117,112 @@ class Gathering(Hooks):
 
     def until_s(self, job: model.JobId, now_s: float) -> float:
         """Return when the answer for a gang may change without an event."""
-        round_ = self._rounds.get(job)
-        if round_ is None:
+        if (round_ := self._rounds.get(job)) is None:
             return now_s + ABOVE_PART_S
         return round_.rests_until_s if now_s < round_.rests_until_s else round_.ends_s(now_s)
+
+
+class Draining:
+    """Chooses the gang for which room is kept, and ends that. What the last cycle kept for it is `kept`."""
+
+    def __init__(self) -> None:
+        self.job: model.JobId | None = None
+        self.kept: Sequence[KeptPart] = ()
+        self._queue: SchedulingQueue  # of the last cycle that began
+        self._since_s: dict[model.JobId, float] = {}  # gangs that have not begun, and since when they wait
+        self._rounds = Rounds()
+
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
+        """Begin a cycle: note pending gangs, end the round that is due, and choose a gang if there is none."""
+        self._queue = queue
+        if not (queue.sorted_classes().gangs or self._since_s) or state.offers < len(state.view.layout):
+            return
+        self._note(state)
+        if self.job is not None and self._is_over(self.job, state):
+            self.job = None
+        self.kept = ()
+        if self.job is None:
+            self.job = self._next(state)
+
+    def _note(self, state: CycleState) -> None:
+        in_order, now_s = self._queue.sorted_classes(), state.view.now_s
+        classes = [in_order.queued[place] for place in in_order.gangs]
+        waiting = dict.fromkeys(queued.job.id for queued in classes)
+        for job in self._rounds.keys() - waiting.keys():
+            del self._rounds[job]
+        for queued in classes:
+            if state.placed(queued.task_class.id):
+                waiting.pop(queued.job.id, None)
+        self._since_s = {job: self._since_s.get(job, now_s) for job in waiting}
+
+    def _is_over(self, job: model.JobId, state: CycleState) -> bool:
+        if job not in self._since_s:
+            return True
+        round_, queue, now_s = self._rounds[job], self._queue, state.view.now_s
+        held = tuple(map(sum, itertools.zip_longest(*[kept.amounts for kept in self.kept], fillvalue=0)))
+        is_above = is_above_part(queue, state.view, queue.classes_of(job)[0].job, held)
+        round_.note(now_s, is_above=is_above)
+        if now_s < round_.ends_s(now_s) or not others_wait(queue, job):
+            return False
+        round_.end(now_s)
+        return True
+
+    def _next(self, state: CycleState) -> model.JobId | None:
+        """Return the gang of the highest priority that has waited for longest, and could start once others ended."""
+        queue, now_s = self._queue, state.view.now_s
+        in_order = queue.sorted_classes()
+        jobs = {in_order.queued[place].job for place in in_order.gangs if in_order.open[place]}
+        due = [job for job in jobs if self._due_s(job.id) <= now_s and not self._rounds.resting(job.id, queue, now_s)]
+        for job in sorted(due, key=lambda job: (-job.priority, self._due_s(job.id), job.id)):
+            if fits_in_time(queue, job.id, state):
+                self._rounds.setdefault(job.id, Round()).since_s = now_s
+                return job.id
+        return None
+
+    def _due_s(self, job: model.JobId) -> float:
+        """Return when a gang may have its turn; infinity once it has begun. Who has rested goes behind the others."""
+        rests_until_s = self._rounds[job].rests_until_s if job in self._rounds else -math.inf
+        return max(self._since_s.get(job, math.inf) + PATIENCE_S, rests_until_s)
+
+    def explain(self, job: model.JobId, why: model.Verdict, now_s: float) -> tuple[model.Verdict, float]:
+        """Return why a gang waits that no nodes have room for, and until when that holds without an event."""
+        round_, since_s = self._rounds.get(job), self._since_s.get(job, now_s)
+        if job == self.job and round_ is not None:
+            most = f"for {GATHER_S:.0f} s at most"
+            if round_.above_s is not None:
+                most = f"above the fair part of its namespace for {ABOVE_PART_S:.0f} s at most"
+            kept = f"room is kept for it as it comes free, {most} while others wait"
+            return _with_rule(why, kept), _in_time(round_.ends_s(now_s), now_s)
+        if round_ is not None and (rests := self._rounds.resting(job, self._queue, now_s)) is not None:
+            return _with_rule(why, rests.message), round_.rests_until_s
+        if now_s < since_s + PATIENCE_S:
+            return why, since_s + PATIENCE_S
+        if self.job is None or (ahead := self._rounds.get(self.job)) is None:
+            return _with_rule(why, NEVER_IN_TIME.message), now_s + ASKED_AGAIN_S
+        until_s = _in_time(ahead.ends_s(now_s), now_s)
+        return _with_rule(why, "room is kept for another gang that is ahead"), min(until_s, now_s + ASKED_AGAIN_S)
+
+
+def parts(member: PendingClass, count: int, state: CycleState) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield the nodes that lack least for so many members, which fit nowhere, and how much to take before the next."""
+    if count <= 0:
+        return
+    rows, need = member.shape.rows, member.shape.need
+    could_fit = state.reservable(member) & (beside_long_running(state.view)[rows] >= need).all(axis=0)
+    for _ in range(count):
+        share = (state.free[rows].clip(0) / need).min(axis=0, initial=np.inf)
+        share = np.where(could_fit & (share < 1.0), share, 0.0)
+        if not share.any():
+            return
+        node = int(share.argmax())
+        yield node, tuple(max(0, min(pair)) for pair in zip(member.shape.sizes, state.free_on(node), strict=False))
 
 
 def fits_in_time(queue: SchedulingQueue, job: model.JobId, state: CycleState) -> bool:
     """Return whether a gang fits beside the pods that nobody expects to end."""
     view, members = state.view, list[Member]()
     for queued in queue.classes_of(job):
-        count = queued.task_class.gang_min - state.placed(queued.task_class.id)
-        if count > 0:
+        if (count := queued.task_class.gang_min - state.placed(queued.task_class.id)) > 0:
             mask = view.eligibilities.of(queued.task_class.constraints, view.layout).mask
             members.append(Member(view.axis.vector(queued.task_class.resources), mask, count))
     return fits_whole(members, beside_long_running(view))
@@ -180,8 +265,7 @@ def how_many(member: Member, room: model.IntMatrix) -> model.IntVector:
     """Return how many of a member fit on each node, shape [N]; counted no further than its count."""
     rows = member.need.nonzero()[0]
     counts = np.minimum(room[rows] // member.need[rows, None], member.count).min(axis=0, initial=member.count)
-    found: model.IntVector = np.where(member.mask, counts.clip(0), 0)
-    return found
+    return np.where(member.mask, counts.clip(0), 0)
 
 
 def beside_long_running(view: ClusterView) -> model.IntMatrix:
@@ -195,11 +279,9 @@ def beside_long_running(view: ClusterView) -> model.IntMatrix:
 
 def nodes_of_gangs(queue: SchedulingQueue, state: CycleState) -> dict[model.JobId, list[int]]:
     """Return the places of the nodes that are kept for each gang."""
-    found: dict[model.JobId, list[int]] = {}
-    in_order = queue.sorted_classes()
+    found, in_order = dict[model.JobId, list[int]](), queue.sorted_classes()
     for node, owner in state.reserved.items():
-        place = in_order.places.get(owner)
-        if place is not None and in_order.queued[place].task_class.gang_min:
+        if (place := in_order.places.get(owner)) is not None and in_order.queued[place].task_class.gang_min:
             found.setdefault(in_order.queued[place].job.id, []).append(node)
     return found
 
@@ -238,6 +320,15 @@ def others_wait(queue: SchedulingQueue, job: model.JobId) -> bool:
 def verdict(message: str) -> model.Verdict:
     """Return why a gang waits."""
     return model.Verdict(code=model.Code.GANG, message=message)
+
+
+def _in_time(until_s: float, now_s: float) -> float:
+    """Return when to ask again: once a time is over that nobody else waits for, now and then."""
+    return until_s if until_s > now_s else now_s + ASKED_AGAIN_S
+
+
+def _with_rule(why: model.Verdict, rule: str) -> model.Verdict:
+    return verdict(f"{why.message}; {rule}")
 
 
 NEVER_IN_TIME = verdict("no node is kept for it: it does not fit beside pods that nobody expects to end")

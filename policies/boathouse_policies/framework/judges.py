@@ -1,20 +1,15 @@
 """Which nodes a class may use, given the pods that are there and those that the cycle has placed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from boathouse_policies import model
-    from boathouse_policies.framework.affinity.rules import Rules, Spread, Sum
-    from boathouse_policies.framework.affinity.tallies import Tally
-    from boathouse_policies.framework.layout import Domains, Layout
-    from boathouse_policies.framework.queue import QueuedClass
-    from boathouse_policies.framework.view import ClusterView
+from boathouse_policies import model
+from boathouse_policies.framework.affinity import Rules, Spread, Sum, Tally
+from boathouse_policies.framework.layout import Domains, Layout
+from boathouse_policies.framework.queue import QueuedClass
+from boathouse_policies.framework.view import ClusterView
 
 NO_KEY = "node(s) didn't match pod topology spread constraints (missing required label)"
 UNEVEN = "node(s) didn't match pod topology spread constraints"
@@ -32,17 +27,14 @@ class Placed(NamedTuple):
 
 
 class _Counts:
-    """The count of each domain of a topology key, of some nodes or all, placements of the cycle included.
-
-    Attributes:
-        sums: The counts, and 0 for the nodes without the key, shape [D + 1].
-    """
+    """The count of each domain of a topology key, of some nodes or all, placements of the cycle included."""
 
     __slots__ = ("_among", "_tallies", "domains", "sums")
 
     def __init__(self, domains: Domains, counted: Sum, layout: Layout, among: model.BoolVector | None = None) -> None:
         self.domains, self._tallies, self._among = domains, counted.tallies, among
         column = counted.total.column(layout)
+        # The counts, and 0 for the nodes without the key, shape [D + 1].
         self.sums = domains.sums(column if among is None else column * among)
 
     def take(self, placed: Placed) -> bool:
@@ -56,19 +48,15 @@ class _Counts:
 
     def absent(self) -> model.BoolVector:
         """Return the nodes in whose domain none is counted, and those without the key, shape [N]."""
-        found: model.BoolVector = (self.sums == 0)[self.domains.of]
-        return found
+        return (self.sums < 1)[self.domains.of]
 
     def present(self) -> model.BoolVector:
         """Return the nodes in whose domain any is counted, shape [N]."""
-        found: model.BoolVector = (self.sums > 0)[self.domains.of]
-        return found
+        return (self.sums > 0)[self.domains.of]
 
 
 class SpreadCounts:
     """The counts of a spread constraint."""
-
-    __slots__ = ("_exist", "_few", "_room", "counts")
 
     def __init__(self, spread: Spread, layout: Layout, among: model.BoolVector) -> None:
         domains = layout.domains(spread.constraint.topology_key)
@@ -79,19 +67,15 @@ class SpreadCounts:
 
     def even(self) -> model.BoolVector:
         """Return the nodes in whose domain one more pod is not too many, shape [N]; any value without the key."""
-        sums = self.counts.sums
-        least = 0 if self._few else int(sums[self._exist].min())
-        found: model.BoolVector = (sums <= self._room + least)[self.counts.domains.of]
-        return found
+        least = 0 if self._few else int(self.counts.sums[self._exist].min())
+        return (self.counts.sums <= self._room + least)[self.counts.domains.of]
 
 
 class Judge:
     """Which nodes a class may use now. It decides nothing where pods forbid others by labels that no node has."""
 
     def __init__(self, rules: Rules, constraints: model.Constraints, view: ClusterView) -> None:
-        layout = view.layout
-        self.rules = rules
-        self._seen = 0
+        layout, self.rules, self._seen = view.layout, rules, 0
         self._mask: model.BoolVector | None = None
         keys = dict.fromkeys(term.topology_key for term in constraints.pod_affinity)
         self._affinity, self._anti_affinity, self._forbidding = (
@@ -133,7 +117,7 @@ class Judge:
         if self._affinity:
             yield NOT_NEAR, self.near()
         if self._anti_affinity:
-            yield NOT_APART, self.apart()
+            yield NOT_APART, _all([counts.absent() for counts in self._anti_affinity])
         if self._forbidding:
             yield FORBIDDEN, self.unforbidden()
 
@@ -142,10 +126,6 @@ class Judge:
         if self.rules.is_first and not any(counts.sums.any() for counts in self._affinity):
             return _all([counts.domains.exist for counts in self._affinity])
         return _all([counts.present() for counts in self._affinity])
-
-    def apart(self) -> model.BoolVector:
-        """Return the nodes where the terms of anti-affinity hold, shape [N]."""
-        return _all([counts.absent() for counts in self._anti_affinity])
 
     def unforbidden(self) -> model.BoolVector:
         """Return the nodes where no pod forbids pods of the class, shape [N]."""
@@ -174,15 +154,13 @@ class CycleCounts:
             rules = queued.rules(self._view.tallies)
             judge = Judge(rules, task_class.constraints, self._view) if rules.decide else None
             self._judges[task_class.id] = judge if judge is not None and judge.decides else None
-        judge = self._judges[task_class.id]
-        if judge is not None:
+        if (judge := self._judges[task_class.id]) is not None:
             judge.take(self._log)
         return judge
 
     def place(self, queued: QueuedClass, node: int, step: int) -> None:
         """Count a pod that the cycle places; with the step -1, count it no more."""
-        changes = queued.rules(self._view.tallies).changes
-        if changes:
+        if changes := queued.rules(self._view.tallies).changes:
             self._log.append(Placed(node, changes, step))
 
     def wait(self, queued: QueuedClass) -> None:

@@ -1,28 +1,23 @@
 """The nodes as columns, and where they are: hosts and racks, and which nodes share one."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
 import operator
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from boathouse_policies import model
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
 Where: TypeAlias = slice | npt.NDArray[np.intp]
 """Some nodes, to select them from a column: everything (`ALL`), one (a slice of one), or an array of places."""
 
 ALL = slice(None)
 
-Place: TypeAlias = tuple[model.Distance, str]
-"""A node, a host or a rack, by its kind and its name."""
+Place: TypeAlias = tuple[model.Distance, str]  # a node, a host or a rack, by its kind and its name
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,23 +39,20 @@ class Topology:
 
 
 class Groups:
-    """Group nodes by a name, such as that of their host, as columns. A node without a name forms its own group.
-
-    Attributes:
-        of: The group of each node, shape [N]; `places` as plain numbers.
-        members: The places of each group's nodes, ascending.
-        spans: The same to pick them from a column: a slice, which is quick, where they are neighbours.
-    """
+    """Group nodes by a name, such as that of their host, as columns. A node without a name forms its own group."""
 
     def __init__(self, keys: Iterable[str | None], names: Iterable[str]) -> None:
         found: dict[tuple[bool, str], int] = {}
         own = [(key is not None, name if key is None else key) for key, name in zip(keys, names, strict=True)]
+        # The group of each node, shape [N]; `places` as plain numbers.
         self.of = np.array([found.setdefault(key, len(found)) for key in own], np.intp)
         self.names = tuple(name for _, name in found)
         self.places: list[int] = self.of.tolist()
         order = np.argsort(self.of, kind="stable")
         sizes = np.bincount(self.of, minlength=len(found))
+        # The places of each group's nodes, ascending.
         self.members: list[npt.NDArray[np.intp]] = np.split(order, np.cumsum(sizes)[:-1]) if found else []
+        # `members` to pick from a column: a slice, which is quick, of neighbours.
         self.spans: list[Where] = [_span(places) for places in self.members]
 
     def __len__(self) -> int:
@@ -68,18 +60,14 @@ class Groups:
 
 
 class Domains:
-    """The nodes by the value of a label, as columns.
-
-    Attributes:
-        of: The domain of each node, their number for a node without the label, shape [N]; `places` as plain numbers.
-        exist: Which nodes have the label, shape [N].
-    """
+    """The nodes by the value of a label, as columns."""
 
     def __init__(self, values: Iterable[str | None]) -> None:
         found: dict[str, int] = {}
         numbers = [-1 if label_value is None else found.setdefault(label_value, len(found)) for label_value in values]
+        # The domain of each node, their number for a node without the label, shape [N]; `places` as plain numbers.
         self.of = np.array(numbers, np.intp)
-        self.exist: model.BoolVector = self.of >= 0
+        self.exist: model.BoolVector = self.of >= 0  # which nodes have the label, shape [N]
         self.of[~self.exist] = len(found)
         self.places: list[int] = self.of.tolist()
         self._count = len(found)
@@ -95,28 +83,20 @@ class Domains:
 
 
 class Layout:
-    """The nodes, sorted by name: a node's place in it is its index in every column. Immutable.
-
-    Sorting makes "the first of equals" mean "the first by name", whatever order events came in.
-
-    Attributes:
-        allocatable: What each node has, shape [R, N].
-        allocatable_by_node: The same as plain numbers, node by node.
-        totals: The whole cluster, shape [R].
-        inverse_totals: 1 / totals, 0 where there is none, shape [R]: what turns usage into shares.
-    """
+    """The nodes by name, whatever order events came in: a node's place is its index in every column. Immutable."""
 
     def __init__(self, nodes: Iterable[model.Node], axis: model.Axis) -> None:
         self.nodes = tuple(sorted(nodes, key=lambda node: node.name))
         self.names = tuple(node.name for node in self.nodes)
         self.index = {name: place for place, name in enumerate(self.names)}
-        self.allocatable = np.zeros((axis.width, len(self.nodes)), np.int64)
+        self.allocatable = np.zeros((axis.width, len(self.nodes)), np.int64)  # what each node has, shape [R, N]
         for place, node in enumerate(self.nodes):
             vector = axis.capacity(node.allocatable, pods=node.max_pods)
             self.allocatable[: len(vector), place] = vector
         self.allocatable.flags.writeable = False
-        self.allocatable_by_node: Sequence[list[int]] = self.allocatable.T.tolist()
-        self.totals: model.IntVector = self.allocatable.sum(axis=1)
+        self.allocatable_by_node: Sequence[list[int]] = self.allocatable.T.tolist()  # `allocatable` as plain numbers
+        self.totals: model.IntVector = self.allocatable.sum(axis=1)  # the whole cluster, shape [R]
+        # 1 / totals, 0 where there is none, shape [R]: what turns usage into shares.
         self.inverse_totals = _inverse(self.totals)
         self._inverse_totals_listed: list[float] = self.inverse_totals.tolist()
         self._large_enough: dict[bytes, model.BoolVector] = {}
@@ -182,8 +162,7 @@ class Layout:
     def domains(self, key: str) -> Domains:
         """Return the nodes by the value of a label: a memo, of the labels that nodes have, for pods may name any."""
         key = key if key in self.label_keys else ""
-        known = self._domains.get(key)
-        if known is None:
+        if (known := self._domains.get(key)) is None:
             known = self._domains[key] = Domains(node.labels.get(key) for node in self.nodes)
         return known
 
@@ -194,8 +173,7 @@ class Layout:
 
     def large_enough(self, need: model.IntVector) -> model.BoolVector:
         """Return which nodes, empty, would have the resources, shape [N], read-only; remembered for each size."""
-        known = self._large_enough.get(need.tobytes())
-        if known is None:
+        if (known := self._large_enough.get(need.tobytes())) is None:
             rows = need.nonzero()[0]
             known = np.logical_and.reduce(self.allocatable[rows] >= need[rows, None])
             self._large_enough[need.tobytes()] = known

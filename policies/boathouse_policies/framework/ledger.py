@@ -19,26 +19,22 @@ A pod's life in the ledger:
 All pods of all schedulers are counted. One writer: the shell, between two awaits.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import enum
 import operator
 import weakref
-from typing import TYPE_CHECKING, NamedTuple, Self
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity.tallies import Resident, Tallies
+from boathouse_policies.framework.affinity import Resident, Tallies
 from boathouse_policies.framework.eligibility import Eligibilities
 from boathouse_policies.framework.layout import Layout
 from boathouse_policies.framework.view import ClusterView, NodeTotals, Share, Step, add_to, combined
 from boathouse_policies.model.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 class State(enum.Enum):
@@ -53,18 +49,15 @@ _NO_NAMESPACE = model.NamespaceName("")
 
 @value(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What one pod takes.
+    """What one pod takes: by Kubernetes' request formula, the larger of spec, allocated and actuated during a resize.
 
-    Attributes:
-        resources: By Kubernetes' request formula, the larger of spec, allocated and actuated during a resize.
-        uid: metadata.uid; None for an assumed Create, whose UID is not known yet.
-        is_long_running: Whether nobody expects it to end: it is no task of a job of ours, or one that restarts.
+    `is_long_running` says that nobody expects it to end: it is no task of a job of ours, or one that restarts.
     """
 
     id: model.TaskId
     node: model.NodeName | None
     resources: model.Resources
-    uid: model.PodUid | None = None
+    uid: model.PodUid | None = None  # not known yet of an assumed Create
     job: model.JobId | None = None
     queue: model.QueueName | None = None
     namespace: model.NamespaceName = _NO_NAMESPACE
@@ -79,10 +72,7 @@ class Account:
     def resident(self) -> Resident:
         """What pod affinity sees of it."""
         return Resident(
-            namespace=self.namespace,
-            labels=self.labels,
-            anti_affinity=self.anti_affinity,
-            is_ending=self.is_ending,
+            namespace=self.namespace, labels=self.labels, anti_affinity=self.anti_affinity, is_ending=self.is_ending
         )
 
 
@@ -123,25 +113,8 @@ class _Entry:
     resizing: model.Resources | None = None
     is_long_running: bool = False
 
-    @classmethod
-    def assumed(cls, placement: model.Placement, amounts: model.Amounts) -> Self:
-        """Return the entry of a decision."""
-        job, task_class = placement.job, placement.task_class
-        counted = task_class.id if task_class.gang_min else None
-        ports = task_class.constraints.host_ports
-        return cls(placement.node, amounts, job.id, (job.queue, job.namespace), counted, ports, placement)
-
-    @classmethod
-    def observed(cls, pod: Account, node: model.NodeName, amounts: model.Amounts) -> Self:
-        """Return the entry of a pod that the watch shows."""
-        share = None if pod.queue is None else (pod.queue, pod.namespace)
-        return cls(
-            node, amounts, pod.job, share, pod.task_class, pod.host_ports, pod=pod, is_long_running=pod.is_long_running
-        )
-
     @property
     def state(self) -> State:
-        """How certain it is."""
         return State.ASSUMED if self.pod is None else State.CONFIRMED
 
     @property
@@ -150,7 +123,7 @@ class _Entry:
         if self.pod is not None:
             return self.pod
         assert self.placement is not None
-        task, job, task_class = self.placement.task, self.placement.job, self.placement.task_class
+        task, job = self.placement.task, self.placement.job
         return Account(
             id=task.id,
             node=self.node,
@@ -159,13 +132,12 @@ class _Entry:
             job=job.id,
             queue=job.queue,
             namespace=job.namespace,
-            task_class=task_class.id,
+            task_class=task.task_class,
             host_ports=self.host_ports,
         )
 
     @property
     def resident(self) -> Resident:
-        """What pod affinity sees of the pod."""
         if self.pod is not None:
             return self.pod.resident
         assert self.placement is not None
@@ -189,9 +161,7 @@ class Ledger:
     def __init__(self, axis: model.Axis) -> None:
         self._axis = axis
         self._nodes: dict[model.NodeName, model.Node] = {}
-        self._layout = Layout((), axis)
-        self._layout_stale = False
-        self._renamed = axis.renamed
+        self._layout, self._layout_stale, self._renamed = Layout((), axis), False, axis.renamed
         self._entries: dict[model.TaskId, _Entry] = {}
         self._away: dict[model.NodeName, set[model.TaskId]] = {}  # pods on nodes that do not exist
         self._by_node = NodeTotals(self._layout, {})
@@ -200,8 +170,7 @@ class Ledger:
         self._by_share: dict[Share, model.Amounts] = {}
         self._by_class: collections.Counter[model.ClassId] = collections.Counter()
         self._ports: dict[model.NodeName, tuple[model.HostPort, ...]] = {}
-        self._eligibilities = Eligibilities()
-        self.tallies = Tallies()
+        self._eligibilities, self.tallies = Eligibilities(), Tallies()
         self._touched: set[model.JobId] = set()
         self._view: weakref.ref[ClusterView] | None = None  # the snapshot that shares the sums
         self._snapshots = 0
@@ -219,21 +188,18 @@ class Ledger:
         return True
 
     def remove_node(self, name: model.NodeName) -> tuple[model.TaskId, ...]:
-        """Forget a node; return the tasks that were assumed on it, sorted: they wait again.
-
-        Its confirmed pods stay in the account, for the node may come back.
-        """
+        """Forget a node, not its confirmed pods; return the tasks that were assumed on it, sorted: they wait again."""
         if name not in self._nodes:
             return ()
         here = {task: entry for task, entry in self._entries.items() if entry.node == name}
         assumed = tuple(sorted(task for task, entry in here.items() if entry.state is State.ASSUMED))
         for task in assumed:
             self._drop(task)
-        confirmed = here.keys() - set(assumed)
-        for task in confirmed:
-            self._charge_owner(here[task], here[task].amounts, operator.sub)
-        if confirmed:
-            self._away[name] = confirmed
+            del here[task]
+        for entry in here.values():
+            self._charge_owner(entry, entry.amounts, operator.sub)
+        if here:
+            self._away[name] = set(here)
         del self._nodes[name]
         self._layout_stale = True
         return assumed
@@ -245,15 +211,13 @@ class Ledger:
     # Pods
 
     def assume(self, placement: model.Placement) -> None:
-        """Deduct what a cycle decided, before the request is sent.
-
-        Raises:
-            ValueError: The task is placed already: a fault of the caller.
-        """
-        task = placement.task
+        """Deduct what a cycle decided, before the request is sent; a ValueError if the task is placed already."""
+        task, job, task_class = placement.task, placement.job, placement.task_class
         if task.id in self._entries:
             raise ValueError(f"{task.id} is {self._entries[task.id].state.value} already: one task was placed twice")
-        self._enter(task.id, _Entry.assumed(placement, self._axis.amounts(placement.resources)))
+        amounts, counted = self._axis.amounts(placement.resources), task_class.id if task_class.gang_min else None
+        ports, share = task_class.constraints.host_ports, (job.queue, job.namespace)
+        self._enter(task.id, _Entry(placement.node, amounts, job.id, share, counted, ports, placement))
 
     def observe(self, pod: Account) -> Freed | None:
         """Take over what the watch shows of a pod that is not terminal; return the room that came free by it."""
@@ -282,18 +246,16 @@ class Ledger:
 
     def assume_resize(self, task: model.TaskId, resources: model.Resources) -> None:
         """Count the larger amounts from now on, until the watch shows the size that was asked for."""
-        entry = self._entries.get(task)
-        if entry is not None:
+        if (entry := self._entries.get(task)) is not None:
             entry.resizing = resources
-            self._recount(entry, entry.account.resources.most(resources))
+            self._recount(entry, entry.size)
 
     def forget_resize(self, task: model.TaskId) -> Freed | None:
         """Forget a resize that failed: count the size that the watch reported last."""
-        entry = self._entries.get(task)
-        if entry is None or entry.resizing is None:
+        if (entry := self._entries.get(task)) is None or entry.resizing is None:
             return None
         entry.resizing = None
-        return self._recount(entry, entry.account.resources)
+        return self._recount(entry, entry.size)
 
     def __contains__(self, task: object) -> bool:
         return task in self._entries
@@ -303,13 +265,11 @@ class Ledger:
 
     def state(self, task: model.TaskId) -> State | None:
         """Return where a task is; None for what waits or is gone."""
-        entry = self._entries.get(task)
-        return None if entry is None else entry.state
+        return None if (entry := self._entries.get(task)) is None else entry.state
 
     def account(self, task: model.TaskId) -> Account | None:
         """Return what is accounted for a task."""
-        entry = self._entries.get(task)
-        return None if entry is None else entry.account
+        return None if (entry := self._entries.get(task)) is None else entry.account
 
     # Reading
 
@@ -346,8 +306,7 @@ class Ledger:
             max_per_node=max_per_node,
             serial=self._snapshots,
         )
-        self._touched = set()
-        self._view = weakref.ref(view)
+        self._touched, self._view = set(), weakref.ref(view)
         return view
 
     def _detach_view(self) -> None:
@@ -375,7 +334,10 @@ class Ledger:
     # Columns
 
     def _see(self, pod: Account, node: model.NodeName) -> None:
-        self._enter(pod.id, _Entry.observed(pod, node, self._axis.amounts(pod.resources)))
+        amounts, share = self._axis.amounts(pod.resources), None if pod.queue is None else (pod.queue, pod.namespace)
+        entry = _Entry(node, amounts, pod.job, share, pod.task_class, pod.host_ports, pod=pod)
+        entry.is_long_running = pod.is_long_running
+        self._enter(pod.id, entry)
 
     def _enter(self, task: model.TaskId, entry: _Entry) -> None:
         self._entries[task] = entry
@@ -405,10 +367,8 @@ class Ledger:
         if _charged(known) == _charged(pod):
             former, entry.pod = entry.resident, pod
             if entry.is_long_running is not pod.is_long_running:
-                entry.is_long_running = pod.is_long_running
-                add_to(
-                    self._long_running, entry.node, entry.amounts, operator.add if pod.is_long_running else operator.sub
-                )
+                entry.is_long_running, step = pod.is_long_running, operator.add if pod.is_long_running else operator.sub
+                add_to(self._long_running, entry.node, entry.amounts, step)
             if entry.resident != former:
                 self.tallies.leave(pod.id)
                 self.tallies.enter(pod.id, entry.node, entry.resident)
@@ -462,7 +422,6 @@ class Ledger:
                 self._ports[entry.node] = tuple(sorted(taken))
 
     def _renew_layout(self) -> None:
-        """Bring the layout up to date with nodes and axis."""
         if not self._layout_stale and len(self._layout.allocatable) == self._axis.width:
             return
         for node in self._nodes.values():
@@ -480,8 +439,7 @@ class Ledger:
         """Return the requested columns, summed over all pods: a snapshot's columns must be equal."""
         columns = np.zeros((self._axis.width, len(self._layout)), object)
         for entry in self._entries.values():
-            i = self._layout.index.get(entry.node)
-            if i is not None:
+            if (i := self._layout.index.get(entry.node)) is not None:
                 columns[: len(entry.amounts), i] += np.array(entry.amounts, object)
         return np.minimum(columns, 2 * model.LARGEST).astype(np.int64)
 
@@ -497,12 +455,10 @@ def _with_labels(pod: Account, known: Account) -> Account:
 
 
 def _charged(pod: Account) -> tuple[object, ...]:
-    """Return where and to whom a pod is charged."""
     return pod.node, pod.host_ports, pod.job, pod.queue, pod.namespace, pod.task_class
 
 
 def _counts(pod: Account) -> tuple[object, ...]:
-    """Return what of a pod is counted on its node."""
     return pod.node, pod.uid, pod.resources, pod.host_ports, pod.resident
 
 

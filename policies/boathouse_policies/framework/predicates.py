@@ -1,21 +1,15 @@
 """What a node must satisfy: Kubernetes' predicates as filters, in the order in which kube-scheduler names failures."""
 
-from __future__ import annotations
-
 import collections
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+from boathouse_policies.framework.layout import Where
 from boathouse_policies.framework.questions import Filter
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-    from boathouse_policies.framework.layout import Where
 
 
 class Allowed(Filter):
@@ -45,8 +39,7 @@ class FreePorts(Filter):
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return all nodes for a class without host ports; else compare the nodes that take any port."""
-        ports = pending.task_class.constraints.host_ports
-        return _without(ports, state)[where] if ports else None
+        return _without(ports, state)[where] if (ports := pending.task_class.constraints.host_ports) else None
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Return one reason for sockets, and one each for the other things of which a node has one."""
@@ -86,11 +79,9 @@ class DeclaredFeatures(Filter):
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return the nodes that declare all of them."""
         layout = state.view.layout
-        needed = layout.features.intersection(pending.task_class.constraints.features)
-        if not needed:
+        if not (needed := layout.features.intersection(pending.task_class.constraints.features)):
             return None
-        found: model.BoolVector = np.array([needed <= node.features for node in layout.nodes], np.bool_)[where]
-        return found
+        return np.array([needed <= node.features for node in layout.nodes], np.bool_)[where]
 
 
 class Room(Filter):
@@ -123,17 +114,13 @@ DISKS = "node(s) had no available disk"
 
 
 class OtherPods(Filter):
-    """Topology spread with DoNotSchedule, then pod affinity and anti-affinity, of the class and of pods that are there.
-
-    A placement changes its answer for other nodes.
-    """
+    """Topology spread with DoNotSchedule, then pod affinity and anti-affinity, of the class and of other pods."""
 
     until_freed = of_pods = True
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return where every part of it holds."""
-        passing = state.beside_pods(pending)
-        return None if passing is None else passing[where]
+        return None if (passing := state.beside_pods(pending)) is None else passing[where]
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Return the first part that refuses each node."""

@@ -3,14 +3,10 @@
 In the tables nobody's programs displace everybody else's.
 """
 
-from __future__ import annotations
-
 import collections
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 V = TypeVar("V")
 
@@ -31,49 +27,39 @@ class Programs(dict[str, V]):
             if len(own) > self._of_group:
                 del self[own[0]]
         if len(self) > self._kept:
-            del self[key_to_evict(self)]
+            sizes = collections.Counter(map(group_of, self))
+            del self[max(self, key=lambda key: sizes[group_of(key)])]  # the first of several
 
     def use(self, key: str) -> V | None:
         """Return a value, which is then the last used; None if there is none."""
-        value = self.pop(key, None)
-        if value is not None:
+        if (value := self.pop(key, None)) is not None:
             self[key] = value
         return value
 
 
-def key_to_evict(keys: Collection[str]) -> str:
-    """Return the key to drop: the oldest of the group that has the most keys, among equal groups the oldest of all.
-
-    Args:
-        keys: `GROUP/...`, the oldest first; a key without a slash is a group of its own.
-    """
-    sizes = collections.Counter(map(group_of, keys))
-    return max(keys, key=lambda key: sizes[group_of(key)])  # the first one of several
-
-
 def group_of(key: str) -> str:
-    """Return the group of a key: what is before its first slash."""
+    """Return the group of a key, its namespace: what is before its first slash."""
     return key.partition("/")[0]
 
 
+def numbers(dumped: object, count: int | None = None) -> list[float]:
+    """Return the numbers of a list in a dump; none unless all are finite, and so many if a count is given."""
+    values = dumped if isinstance(dumped, list) and count in (None, len(dumped)) else []
+    found = [float(number) for number in values if isinstance(number, int | float) and abs(number) < math.inf]
+    return found if len(found) == len(values) else []
+
+
 class Standing(NamedTuple):
-    """How well each predictor did on a program.
+    """How well each predictor did on a program."""
 
-    Attributes:
-        judged: How many predictions of each were compared with what came.
-        errors: Mean relative error of each, newer ones weighing more.
-    """
-
-    judged: int
-    errors: tuple[float, ...]
+    judged: int  # how many predictions of each were compared with what came
+    errors: tuple[float, ...]  # mean relative error of each, newer ones weighing more
 
 
 class Contest:
     """Compares predictors, each prediction made before what it predicts was learned from.
 
-    Args:
-        kept: Programs whose standings are kept.
-        predictors: How many take part. The first predicts until `FEW` predictions were judged.
+    The first predicts until `FEW` predictions were judged.
     """
 
     def __init__(self, kept: int, predictors: int) -> None:
@@ -111,16 +97,12 @@ class Contest:
 
     def load(self, state: Any) -> None:
         """Continue from a dump, without the entries of it that are invalid."""
-        for program, numbers in state.items() if isinstance(state, dict) else ():
-            if not isinstance(numbers, list) or len(numbers) != self._predictors + 1:
-                continue
-            if all(isinstance(number, int | float) and 0 <= number < math.inf for number in numbers):
-                judged, *errors = numbers
-                self._standings.put(str(program), Standing(int(judged), tuple(map(float, errors))))
+        for program, dumped in state.items() if isinstance(state, dict) else ():
+            found = numbers(dumped, self._predictors + 1)
+            if found and min(found) >= 0:
+                self._standings.put(str(program), Standing(int(found[0]), tuple(found[1:])))
 
 
-FEW = 3
-"""Predictions that were judged before another predictor than the first is taken."""
-MOST = 10.0
-"""The largest relative error that counts: one that is wild tells no more than that."""
+FEW = 3  # predictions that were judged before another predictor than the first is taken
+MOST = 10.0  # the largest relative error that counts: one that is wild tells no more than that
 _NEW = 0.1  # arbitrary: the least weight of the newest prediction in the mean

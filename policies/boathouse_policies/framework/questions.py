@@ -6,25 +6,19 @@ functions of their arguments and of what was learnt by `Observer.observe`. What 
 in hooks alone (`Hooks`).
 """
 
-from __future__ import annotations
-
 import abc
 import dataclasses
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-
-    from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
-    from boathouse_policies.framework.layout import Layout, Where
-    from boathouse_policies.framework.queue import SchedulingQueue
-    from boathouse_policies.framework.shapes import Sized
-    from boathouse_policies.framework.view import ClusterView
-
+from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
+from boathouse_policies.framework.layout import Layout, Where
+from boathouse_policies.framework.queue import SchedulingQueue
+from boathouse_policies.framework.shapes import Sized
+from boathouse_policies.framework.view import ClusterView
 
 Figure: TypeAlias = tuple[str, float]
 
@@ -51,21 +45,14 @@ class JobOrder:
     Queues, namespaces and priorities are ordered before it (see `TurnOrder`). The neutral order is that of submission.
     Override `key` and set `keyed_by_usage` if the key depends only on the job and its usage (set `constant` too if only
     on the job). Otherwise override `keys`. With `keyed_by_usage`, `keys` is never called. A key is a float.
-
-    Attributes:
-        keyed_by_usage: Whether a key depends only on the job and its usage, so it is valid until the usage changes.
-        constant: Whether a key depends only on the job.
     """
 
+    # Whether a key depends only on the job and its usage, so it is valid until the usage changes.
     keyed_by_usage = False
-    constant = False
+    constant = False  # whether a key depends only on the job
 
     def __init_subclass__(cls) -> None:
-        """Refuse a class that sets `keyed_by_usage` and has no `key`: all of its keys would be equal.
-
-        Raises:
-            TypeError: The class sets `keyed_by_usage`, and neither it nor a base overrides `key`.
-        """
+        """Raise a TypeError for a class that sets `keyed_by_usage` without a `key`: all of its keys would be equal."""
         super().__init_subclass__()
         if cls.keyed_by_usage and cls.key is JobOrder.key:
             raise TypeError(
@@ -113,25 +100,18 @@ class NodeQuestion(Question):
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Return whether the class may go to one node."""
-        passing = self.mask(pending, state, slice(node, node + 1))
-        return passing is None or bool(passing[0])
+        return (passing := self.mask(pending, state, slice(node, node + 1))) is None or bool(passing[0])
 
 
 class Filter(NodeQuestion):
-    """Which nodes may be used.
+    """Which nodes may be used."""
 
-    Attributes:
-        of_shape: Whether the cycle's own comparison of shapes and nodes (`Candidates`) answers it.
-        until_freed: Whether a node that it refuses stays refused until room comes free there.
-        of_pods: Whether the cycle's own counts of pods (`CycleCounts`) answer it, anew at each turn of a class: a
-            placement may change its answers for other nodes.
-        reason: Why it refuses a node; "" where the diagnosis does not name it, or it differs from node to node.
-    """
-
-    of_shape = False
-    until_freed = False
+    of_shape = False  # whether the cycle's own comparison of shapes and nodes (`Candidates`) answers it
+    until_freed = False  # whether a node that it refuses stays refused until room comes free there
+    # Whether the cycle's own counts of pods (`CycleCounts`) answer it, anew at each turn of a class: a placement may
+    # change its answers for other nodes.
     of_pods = False
-    reason = ""
+    reason = ""  # why it refuses a node; "" where the diagnosis does not name it, or it differs from node to node
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Return why it may not go to nodes among these, with their number."""
@@ -159,10 +139,7 @@ class ShapeScore(Score, abc.ABC):
 
     @abc.abstractmethod
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
-        """Return the score of a node for a size: numbers by row, or arrays that are broadcast against each other.
-
-        `inverse` is 1 / allocatable of the node, 0 where it has none.
-        """
+        """Return the score for a size: by row, or arrays to broadcast; `inverse` is 1 / allocatable, 0 for none."""
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """Return the scores for one class."""
@@ -194,30 +171,20 @@ class Sizer(Question):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedNode:
-    """A node that is reserved until its owner has room there.
-
-    Attributes:
-        since_s: Since when nodes have been reserved for the owner's job.
-        wait_s: How long the owner would wait there, as predicted when the node was chosen last.
-    """
+    """A node that is reserved until its owner has room there."""
 
     node: model.NodeName
     task_class: model.ClassId
-    since_s: float
-    wait_s: float
+    since_s: float  # since when nodes have been reserved for the owner's job
+    wait_s: float  # how long the owner would wait there, as predicted when the node was chosen last
 
 
 class Reserve(NodeQuestion):
-    """Which node is reserved for which class, and who may pass: `mask` is true where no reservation stops a class.
+    """Which node is reserved for which class, and who may pass: `mask` is true where no reservation stops a class."""
 
-    Attributes:
-        reserves_for_gangs: Whether it is also asked to reserve nodes for what must start together.
-        idle_once_all_reserved: Whether `reserve` does nothing while every node on offer is reserved.
-        passing_changes: Whether `passing` is asked again after each reservation, not only the first time in a cycle.
-    """
-
-    reserves_for_gangs = False
-    idle_once_all_reserved = False
+    reserves_for_gangs = False  # whether it is also asked to reserve nodes for what must start together
+    idle_once_all_reserved = False  # whether `reserve` does nothing while every node on offer is reserved
+    # Whether `passing` is asked again after each reservation, not only the first time in a cycle.
     passing_changes = False
 
     def concerns(self, pending: PendingClass) -> bool:
@@ -290,15 +257,10 @@ class Controller:
 
 
 class Observer:
-    """Learns, or keeps state, from what happens.
+    """Learns, or keeps state, from what happens."""
 
-    Attributes:
-        report_every_s: Between two reports (`Progress`) of a running task; 0 for none.
-        measure_every_s: Between two measurements (`Measured`) of a node; 0 for none.
-    """
-
-    report_every_s: float = 0.0
-    measure_every_s: float = 0.0
+    report_every_s: float = 0.0  # between two reports (`Progress`) of a running task; 0 for none
+    measure_every_s: float = 0.0  # between two measurements (`Measured`) of a node; 0 for none
 
     def observe(self, event: model.Event) -> None:
         """Observe an event."""

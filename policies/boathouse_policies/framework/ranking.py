@@ -5,38 +5,27 @@ turns ask again for nodes that changed since and still have room. Classes of one
 the same key share a ranking.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from boathouse_policies import model
 from boathouse_policies.framework.candidates import NEVER, Candidates, FewNodes, all_fits, indices, still_fits
+from boathouse_policies.framework.cycle_state import CycleState, PendingClass
 from boathouse_policies.framework.layout import ALL, Where
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from boathouse_policies import model
-    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-    from boathouse_policies.framework.questions import Filter, Reserve
-    from boathouse_policies.framework.scheduling_profile import Profile
+from boathouse_policies.framework.questions import Filter, Reserve
+from boathouse_policies.framework.scheduling_profile import Profile
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Ranking:
-    """The scores of the candidate nodes for some classes.
+    """The scores of the candidate nodes for some classes."""
 
-    Attributes:
-        scores: -inf where none of them may go, length K: a list of few, a column of many.
-        refused: Indices of nodes that the sizer refused.
-    """
-
-    scores: list[float] | model.FloatVector
+    scores: list[float] | model.FloatVector  # -inf where none of them may go, length K: a list of few, a column of many
     questions: Sequence[Filter | Reserve]
     seen: int
-    refused: set[int] = dataclasses.field(default_factory=set)
+    refused: set[int] = dataclasses.field(default_factory=set)  # indices of nodes that the sizer refused
 
     def best(self) -> int | None:
         """Return the index of the best node, the first of equal ones; None if there is none."""
@@ -63,15 +52,13 @@ class Rankings:
 
     def best(self, pending: PendingClass) -> int | None:
         """Return the best node that a class may use now, the first of equal ones; None if there is none."""
-        ranking = self._of(pending)
-        passing = self._state.beside_pods(pending)
+        ranking, passing = self._of(pending), self._state.beside_pods(pending)
         i = ranking.best() if passing is None else ranking.best_among(passing[self._candidates.where])
         return i if i is None or self._candidates.at is None else self._candidates.listed[i]
 
     def refuse(self, pending: PendingClass, node: int) -> None:
         """Refuse a node for the class in this cycle."""
-        ranking = self._of(pending)
-        i = self._candidates.at[node] if self._candidates.at is not None else node
+        ranking, i = self._of(pending), node if self._candidates.at is None else self._candidates.at[node]
         ranking.refused.add(i)
         ranking.scores[i] = NEVER
 
@@ -79,36 +66,25 @@ class Rankings:
         """Return whether a class may have one more task on a node."""
         if not still_fits(pending.shape, node, self._state):
             return False
-        passing = self._state.beside_pods(pending)
-        if passing is not None and not passing[node]:
+        if (passing := self._state.beside_pods(pending)) is not None and not passing[node]:
             return False
         return all(question.passes(pending, self._state, node) for question in self._profile.asked_about(pending))
 
     def _of(self, pending: PendingClass) -> Ranking:
-        ranking = self._of_class.get(pending.place)
-        if ranking is None:
+        if (ranking := self._of_class.get(pending.place)) is None:
             ranking = self._of_class[pending.place] = self._shared(pending)
         if ranking.seen != self._state.changes or pending.moved:
             self._update(pending, ranking)
         return ranking
 
     def _shared(self, pending: PendingClass) -> Ranking:
-        """Return the ranking that classes with the same answers share."""
         profile = self._profile
         questions, score = profile.asked_about(pending), profile.score_of(pending.task_class.stage)
         if len(self._candidates.listed) <= _NOT_SHARED:
             return self._ranked(pending, questions)
-        key = (
-            pending.shape,
-            profile.sizer.key(pending),
-            score,
-            score.key(pending),
-            *((question, question.key(pending)) for question in questions),
-        )
-        ranking = self._known.get(key)
-        if ranking is None:
-            ranking = self._known[key] = self._ranked(pending, questions)
-        return ranking
+        answers = [(question, question.key(pending)) for question in questions]
+        key = (pending.shape, profile.sizer.key(pending), score, score.key(pending), *answers)
+        return self._known.get(key) or self._known.setdefault(key, self._ranked(pending, questions))
 
     def _ranked(self, pending: PendingClass, questions: Sequence[Filter | Reserve]) -> Ranking:
         candidates, seen = self._candidates, self._state.changes
@@ -118,9 +94,7 @@ class Rankings:
             self._rank(pending, ranking, range(len(candidates.listed)))
             return ranking
         fits = candidates.row(pending)
-        where: Where = ALL
-        if candidates.at is not None or not fits.all():
-            where = candidates.nodes[fits]
+        where: Where = ALL if candidates.at is None and fits.all() else candidates.nodes[fits]
         scores = np.full(len(fits), NEVER)
         if len(scores):
             scores[fits] = self._scores(pending, where, questions)
@@ -128,8 +102,7 @@ class Rankings:
 
     def _update(self, pending: PendingClass, ranking: Ranking) -> None:
         state, candidates = self._state, self._candidates
-        changed = state.changed_since(ranking.seen)
-        ranking.seen = state.changes
+        changed, ranking.seen = state.changed_since(ranking.seen), state.changes
         if pending.moved:
             changed += pending.moved
             pending.moved.clear()
@@ -147,13 +120,10 @@ class Rankings:
             self._rank(pending, ranking, found)
 
     def _rank(self, pending: PendingClass, ranking: Ranking, found: Sequence[int]) -> None:
-        """Rank a few of the nodes, by index."""
         scores, listed, questions = ranking.scores, self._candidates.listed, ranking.questions
-        left = []
         for i in found:
             scores[i] = NEVER
-            if still_fits(pending.shape, listed[i], self._state):
-                left.append(i)
+        left = [i for i in found if still_fits(pending.shape, listed[i], self._state)]
         if len(left) == 1 or (len(left) <= _ONE_BY_ONE and all(question.by_node for question in questions)):
             for i in left:
                 scores[i] = self._score_on(pending, listed[i], questions)
@@ -163,7 +133,6 @@ class Rankings:
                 scores[i] = score
 
     def _score_on(self, pending: PendingClass, node: int, questions: Sequence[Filter | Reserve]) -> float:
-        """Return the score of a node with room, -inf where a filter or a reservation is in the way."""
         for question in questions:
             if not question.passes(pending, self._state, node):
                 return NEVER
@@ -173,8 +142,7 @@ class Rankings:
 
     def _scores(self, pending: PendingClass, where: Where, questions: Sequence[Filter | Reserve]) -> model.FloatVector:
         """Return the scores of nodes with room, -inf where a filter or a reservation is in the way."""
-        passing = self._passing(pending, where, questions)
-        if passing is not None and not np.count_nonzero(passing):
+        if (passing := self._passing(pending, where, questions)) is not None and not np.count_nonzero(passing):
             return np.full(len(passing), NEVER)
         score = self._profile.score_of(pending.task_class.stage).score(pending, self._state, where)
         return score if passing is None else np.where(passing, score, NEVER)
@@ -185,8 +153,7 @@ class Rankings:
         """Return where all filters and the reserve pass; None for everywhere."""
         passing: model.BoolVector | None = None
         for question in questions:
-            passed = question.mask(pending, self._state, where)
-            if passed is not None:
+            if (passed := question.mask(pending, self._state, where)) is not None:
                 passing = passed if passing is None else passing & passed
                 if not np.count_nonzero(passing):  # quicker than any()
                     break

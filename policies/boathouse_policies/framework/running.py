@@ -4,17 +4,13 @@ A policy that keeps more of a running task than is here (an estimated end, a his
 notified of each task, and stores what it learns by task. In a profile's observers `RunningTasks` comes first.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable
+from typing import TypeVar
 
 from boathouse_policies import model
 from boathouse_policies.framework.questions import Observer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,24 +23,18 @@ class Pause:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class RunningTask:
-    """A task that was placed and has not ended.
-
-    Attributes:
-        resources: What it holds; of a suspended task, what it holds when it goes on.
-        started_s: When its container began to run; None before.
-        second_of: Of a second attempt, the task that it repeats; else None.
-    """
+    """A task that was placed and has not ended."""
 
     task: model.TaskId
     task_class: model.ClassId
     job: model.JobId
     node: model.NodeName
-    resources: model.Resources
+    resources: model.Resources  # what it holds; of a suspended task, what it holds when it goes on
     distance: model.Distance
     placed_s: float
-    started_s: float | None = None
+    started_s: float | None = None  # when its container began to run; None before
     pause: Pause | None = None
-    second_of: model.TaskId | None = None
+    second_of: model.TaskId | None = None  # of a second attempt, the task that it repeats; else None
 
 
 class Follower:
@@ -90,11 +80,10 @@ class RunningTasks(Observer):
         match event:
             case model.Placed():
                 self._placed(event)
-            case model.Started():
-                if (task := self.tasks.get(event.task)) is not None:
-                    task.started_s = event.now_s
-                    for follower in self._followers:
-                        follower.started(task, event.now_s)
+            case model.Started() if (task := self.tasks.get(event.task)) is not None:
+                task.started_s = event.now_s
+                for follower in self._followers:
+                    follower.started(task, event.now_s)
             case model.Finished() | model.Failed():
                 self._ended(event)
             case model.Resized() | model.Suspended() | model.Resumed():
@@ -129,8 +118,7 @@ class RunningTasks(Observer):
             follower.placed(task)
 
     def _ended(self, event: model.Finished | model.Failed) -> None:
-        task = self.tasks.pop(event.task, None)
-        if task is None:
+        if (task := self.tasks.pop(event.task, None)) is None:
             return
         _remove(self._by_node, task.node, task)
         _remove(self._by_class, task.task_class, task)
@@ -139,14 +127,13 @@ class RunningTasks(Observer):
             follower.ended(task, event)
 
     def _adjusted(self, event: model.Resized | model.Suspended | model.Resumed) -> None:
-        task = self.tasks.get(event.task)
-        if task is None:
+        if (task := self.tasks.get(event.task)) is None:
             return
         if isinstance(event, model.Suspended):
             task.pause = Pause(event.now_s, math.inf if event.until_s is None else event.until_s)
             self.suspended[task.task] = task
-            return
-        task.resources = event.resources
+        else:
+            task.resources = event.resources
         if isinstance(event, model.Resumed):
             self._resumed(task, event.now_s)
 
@@ -162,9 +149,8 @@ _Key = TypeVar("_Key", model.NodeName, model.ClassId)
 
 
 def _remove(index: dict[_Key, dict[model.TaskId, RunningTask]], key: _Key, task: RunningTask) -> None:
-    here = index[key]
-    del here[task.task]
-    if not here:
+    del index[key][task.task]
+    if not index[key]:
         del index[key]
 
 

@@ -1,60 +1,45 @@
 """A profile: the choice for each extension point."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from boathouse_policies import model
 from boathouse_policies.framework import questions
-from boathouse_policies.framework.draining import Draining
+from boathouse_policies.framework.cycle_state import PendingClass
+from boathouse_policies.framework.gathering import Draining
 from boathouse_policies.framework.predicates import PREDICATES, DeclaredFeatures, FreePorts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies import model
-    from boathouse_policies.framework.cycle_state import PendingClass
-    from boathouse_policies.framework.questions import Figures
-    from boathouse_policies.framework.running import RunningTasks
+from boathouse_policies.framework.questions import Figures
+from boathouse_policies.framework.running import RunningTasks
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Profile:
-    """Names the choice for each extension point; what is not named is neutral.
-
-    Attributes:
-        filters: In this order; the predicates of Kubernetes come first and should stay.
-        score: Ranks nodes for stages without a score of their own.
-        draining: Keeps room as it comes free for a gang, unless the reserve reserves nodes for gangs.
-        controllers: Asked in this order before each cycle.
-        observers: What learns, for the shell to feed.
-        hooks: What is told of a cycle as it goes on.
-        figures: What explains decisions, for users.
-        running: The running tasks that it keeps, for controllers that are added to it; None if it keeps none.
-        node_driven: Whether a cycle need only be offered the nodes where something changed, as long as no class is new
-            and none starts together with others: what failed on the other nodes fails there still. A shell may offer
-            all nodes all the same.
-        sees_hosts: Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack:
-            schedulers that were not made for virtual machines do not know of hosts.
-    """
+    """Names the choice for each extension point; what is not named is neutral."""
 
     name: str
     order: questions.JobOrder = questions.SUBMISSION
+    # In this order; the predicates of Kubernetes come first and should stay.
     filters: tuple[questions.Filter, ...] = PREDICATES
-    score: questions.Score = questions.NO_PREFERENCE
+    score: questions.Score = questions.NO_PREFERENCE  # ranks nodes for stages without a score of their own
     scores: Mapping[model.Stage, questions.Score] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
     patience: questions.Patience = questions.NO_PATIENCE
     sizer: questions.Sizer = questions.IDEAL_SIZE
     reserve: questions.Reserve = questions.NO_RESERVE
+    # Keeps room as it comes free for a gang, unless the reserve reserves nodes for gangs.
     draining: Draining = dataclasses.field(default_factory=Draining)
-    controllers: tuple[questions.Controller, ...] = ()
-    observers: tuple[questions.Observer, ...] = ()
-    hooks: tuple[questions.Hooks, ...] = ()
-    figures: tuple[Figures, ...] = ()
+    controllers: tuple[questions.Controller, ...] = ()  # asked in this order before each cycle
+    observers: tuple[questions.Observer, ...] = ()  # what learns, for the shell to feed
+    hooks: tuple[questions.Hooks, ...] = ()  # what is told of a cycle as it goes on
+    figures: tuple[Figures, ...] = ()  # what explains decisions, for users
+    # The running tasks that it keeps, for controllers that are added to it; None if it keeps none.
     running: RunningTasks | None = None
+    # Whether a cycle need only be offered the nodes where something changed, as long as no class is new and none starts
+    # together with others: what failed on the other nodes fails there still. A shell may offer all nodes all the same.
     node_driven: bool = False
+    # Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack: schedulers
+    # that were not made for virtual machines do not know of hosts.
     sees_hosts: bool = True
 
     @functools.cached_property

@@ -1,24 +1,18 @@
 """What of a class decides where it fits: its least size and its constraints. Many classes share few shapes."""
 
-from __future__ import annotations
-
 import math
 import weakref
-from typing import TYPE_CHECKING, Self
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from boathouse_policies import model
+from boathouse_policies.framework.eligibility import Eligibility
+from boathouse_policies.framework.layout import Where
+from boathouse_policies.framework.view import ClusterView
 from boathouse_policies.model.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from boathouse_policies.framework.eligibility import Eligibility
-    from boathouse_policies.framework.layout import Where
-    from boathouse_policies.framework.view import ClusterView
 
 
 @value(frozen=True, slots=True)
@@ -30,31 +24,24 @@ class Sized:
 
 
 class Shape:
-    """A least size with constraints; equal ones are one object.
-
-    Attributes:
-        least: The smallest size that may be placed, shape [R]; `sizes` as plain numbers.
-        rows: The resources that it requests.
-        need: The amounts of `rows`, shape [len(rows), 1].
-        floor: `sizes`, but -inf for what is not requested, which fits also where a resource is over-committed.
-    """
+    """A least size with constraints; equal ones are one object."""
 
     __slots__ = ("__weakref__", "_eligibility", "constraints", "floor", "least", "memory", "need", "rows", "sizes")
 
     def __init__(self, least: model.IntVector, constraints: model.Constraints) -> None:
-        self.least = least
+        self.least = least  # the smallest size that may be placed, shape [R]; `sizes` as plain numbers
         self.constraints = constraints
-        self.rows = least.nonzero()[0]
-        self.need: model.IntMatrix = least[self.rows, None]
+        self.rows = least.nonzero()[0]  # the resources that it requests
+        self.need: model.IntMatrix = least[self.rows, None]  # the amounts of `rows`, shape [len(rows), 1]
         self.sizes: list[int] = least.tolist()
         self.memory = self.sizes[model.MEMORY]
+        # `sizes`, but -inf for what is not requested, which fits also where a resource is over-committed.
         self.floor: list[float] = [amount or -math.inf for amount in self.sizes]
         self._eligibility: Eligibility | None = None
 
     def eligibility(self, view: ClusterView) -> Eligibility:
         """Return the nodes that its constraints allow."""
-        known = self._eligibility
-        if known is None or known.nodes is not view.layout.nodes:
+        if (known := self._eligibility) is None or known.nodes is not view.layout.nodes:
             known = self._eligibility = view.eligibilities.of(self.constraints, view.layout)
         return known
 
@@ -68,22 +55,11 @@ class Shapes:
     def of(self, least: model.IntVector, constraints: model.Constraints) -> Shape:
         """Return the shape of a size and constraints."""
         key = (least.tobytes(), constraints)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = Shape(least, constraints)
-        return known
+        return self._known.get(key) or self._known.setdefault(key, Shape(least, constraints))
 
 
 class ShapeColumns:
-    """Some shapes as columns.
-
-    Attributes:
-        sizes: Their least sizes, shape [R, S].
-        least: The least amount of each resource that any of them requests, shape [R].
-        least_listed: The same as plain numbers; -inf for what some do not request, which fits everywhere.
-    """
-
-    __slots__ = ("_constraints", "_constraints_of", "least", "least_listed", "sizes")
+    """Some shapes as columns."""
 
     def __init__(
         self,
@@ -91,11 +67,12 @@ class ShapeColumns:
         constraints: Sequence[model.Constraints],
         constraints_of: npt.NDArray[np.intp],
     ) -> None:
-        self.sizes = sizes
+        self.sizes = sizes  # their least sizes, shape [R, S]
+        # The least amount of each resource that any of them requests, shape [R].
         self.least = sizes.min(axis=1) if sizes.shape[1] else np.zeros(len(sizes), np.int64)
+        # `least`; -inf for what some do not request, which fits everywhere.
         self.least_listed: list[float] = [amount or -math.inf for amount in self.least.tolist()]
-        self._constraints = constraints
-        self._constraints_of = constraints_of
+        self._constraints, self._constraints_of = constraints, constraints_of
 
     @classmethod
     def of(cls, shapes: Sequence[Shape], rows: int) -> Self:

@@ -4,15 +4,14 @@ Fair sharing between queues, then between the namespaces in a queue, then the pr
 order of classes.
 """
 
-from __future__ import annotations
-
 import bisect
 import collections
 import dataclasses
 import math
 import operator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heappop, heappush, heapreplace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,36 +19,25 @@ from boathouse_policies import model
 from boathouse_policies.framework import gathering
 from boathouse_policies.framework.candidates import FewNodes, candidates
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
+from boathouse_policies.framework.queue import Band, SchedulingQueue
 from boathouse_policies.framework.ranking import Rankings
+from boathouse_policies.framework.scheduling_profile import Profile
 from boathouse_policies.framework.view import Share, Step, combined
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from boathouse_policies.framework.judges import CycleCounts
-    from boathouse_policies.framework.queue import Band, SchedulingQueue
-    from boathouse_policies.framework.scheduling_profile import Profile
-
-_Heap: TypeAlias = list[tuple[float, int]]
-"""Jobs by key: the open jobs of a band."""
+_Heap: TypeAlias = list[tuple[float, int]]  # jobs by key: the open jobs of a band
 
 
 @dataclasses.dataclass(slots=True)
 class _QueueTurns:
-    """A queue that has turns in this cycle.
-
-    Attributes:
-        namespaces: How many namespaces share the queue, those that have no turn in this cycle included.
-        heaps: The heaps of each namespace, the highest priority first; the namespaces in the order of their names.
-        share: The dominant share of the queue over its weight.
-        shares: The dominant share of each namespace; infinite once nothing of it is open.
-    """
+    """A queue that has turns in this cycle, with the dominant shares of it over its weight, and of its namespaces."""
 
     queue: model.Queue
-    namespaces: int
-    heaps: dict[model.NamespaceName, list[_Heap]] = dataclasses.field(default_factory=dict)
+    namespaces: int  # that share it, those that have no turn in this cycle included
+    heaps: dict[model.NamespaceName, list[_Heap]] = dataclasses.field(
+        default_factory=dict
+    )  # the highest priority first
     share: float = 0.0
-    shares: dict[model.NamespaceName, float] = dataclasses.field(default_factory=dict)
+    shares: dict[model.NamespaceName, float] = dataclasses.field(default_factory=dict)  # infinite once none is open
 
 
 class TurnOrder:
@@ -61,10 +49,6 @@ class TurnOrder:
     Before all: gangs that have begun and are short of their minimum, for what they hold is of no use without it; the
     gang for which room is kept as it comes free; and as long as every node on offer is reserved, the classes for which
     they are reserved.
-
-    Attributes:
-        drained: The gang for which room is kept as it comes free.
-        orphans: Classes of jobs whose queue does not exist or does not accept them.
     """
 
     def __init__(self, queue: SchedulingQueue, profile: Profile, state: CycleState) -> None:
@@ -83,6 +67,7 @@ class TurnOrder:
         self._reserved: collections.Counter[Share] = collections.Counter()
         self._kept: dict[model.QueueName | Share, model.Amounts] = {}  # what is free on nodes kept for gangs
         self.has_limits = in_order.has_limits
+        # Classes of jobs whose queue does not exist or does not accept them.
         self.orphans = [PendingClass(queued, profile, state) for queued in in_order.orphans]
         self._candidates = candidates(in_order, profile, state, queue.freed)
         self.rankings = Rankings(self._candidates, profile, state)
@@ -97,6 +82,7 @@ class TurnOrder:
         has_room = self._candidates.has_room
         self._has_room = has_room if in_order.single and not in_order.gangs else self._has_room_for_job
         self._first: list[PendingClass] = []
+        # The gang for which room is kept as it comes free.
         self.drained = None if profile.reserve.reserves_for_gangs else profile.draining.job
         self._keys: list[float] = []
         self._only: list[_Heap] | None = None  # where one namespace has turns: no shares to compare
@@ -139,8 +125,7 @@ class TurnOrder:
         self._open = turns.tolist()
         if in_order.gangs or in_order.short:
             self._first = self._before_all()
-        if self._state.reserved and self._state.pod_counts is not None:
-            self._release_forbidden(self._state.pod_counts)
+        self._release_forbidden()
         if not self._state.reserved:
             self._join_all(turns)
         elif max(in_order.namespaces.values(), default=0) > 1:
@@ -149,7 +134,10 @@ class TurnOrder:
             self._find_owners()
         else:
             self._find_owners()
-            self._join_all(self._among_allowed(turns))
+            if self._allowed is not None:
+                turns = np.zeros(len(self._open), np.bool_)
+                turns[[place for place in self._places(self._allowed) if self._open[place]]] = True
+            self._join_all(turns)
         self._generation = self._profile.order.generation(self._state)
 
     def _find_owners(self) -> None:
@@ -163,14 +151,6 @@ class TurnOrder:
     def _places(self, classes: Iterable[model.ClassId]) -> Sequence[int]:
         places = self._sorted.places
         return [places[task_class] for task_class in classes if task_class in places]
-
-    def _among_allowed(self, turns: model.BoolVector) -> model.BoolVector:
-        """Return the open classes that may have turns, shape [C]."""
-        if self._allowed is None:
-            return turns
-        allowed = np.zeros(len(self._open), np.bool_)
-        allowed[[place for place in self._places(self._allowed) if self._open[place]]] = True
-        return allowed
 
     def _join_all(self, turns: model.BoolVector) -> None:
         """Ask for the keys of the open jobs, and line them up by queue, namespace and priority."""
@@ -213,13 +193,11 @@ class TurnOrder:
             keys[job] = float(key)
 
     def _line_up(self, jobs: list[int]) -> None:
-        """Fill the heaps anew with these jobs, ascending."""
         first, keys = 0, self._keys
         for band in self._sorted.bands:
             last = bisect.bisect_left(jobs, band.stop, first)
             if last > first or band in self._heaps:
-                heap = self._heaps.setdefault(band, [])
-                mine = jobs[first:last]
+                heap, mine = self._heaps.setdefault(band, []), jobs[first:last]
                 heap[:] = sorted(zip(map(keys.__getitem__, mine), mine, strict=True))
             first = last
 
@@ -243,10 +221,8 @@ class TurnOrder:
         return combined(operator.add, usage, self._kept[key]) if key in self._kept else usage
 
     def _pending_class(self, place: int) -> PendingClass:
-        pending = self._pending.get(place)
-        if pending is None:
-            pending = self._pending[place] = PendingClass(self._sorted.queued[place], self._profile, self._state)
-            pending.place = place
+        if (pending := self._pending.get(place)) is None:
+            pending = self._pending[place] = PendingClass(self._sorted.queued[place], self._profile, self._state, place)
         return pending
 
     # Reserved nodes
@@ -263,25 +239,23 @@ class TurnOrder:
         owners = [self._sorted.queued[place].job for place in self._places(reserved.values())]
         self._reserved.update((job.queue, job.namespace) for job in owners)
 
-    def _release_forbidden(self, pod_counts: CycleCounts) -> None:
+    def _release_forbidden(self) -> None:
         """Release the nodes that other pods keep their owner from by now."""
-        reserved = self._state.reserved
-        for place in self._places(set(reserved.values())):
-            owner = self._sorted.queued[place]
-            if (judge := pod_counts.judge(owner)) is not None:
-                own, may = owner.task_class.id, judge.mask()
+        reserved, pod_counts = self._state.reserved, self._state.pod_counts
+        for place in self._places(set(reserved.values())) if pod_counts is not None else ():
+            owner = self._pending_class(place)
+            if (may := self._state.beside_pods(owner)) is not None:
+                own = owner.task_class.id
                 for node in [node for node, name in reserved.items() if name == own and not may[node]]:
                     self._state.release(node)
 
     def _is_behind(self, owner: model.ClassId) -> bool:
-        place = self._sorted.places.get(owner)
-        if place is None:
+        if owner not in self._sorted.places:
             return False
-        job = self._sorted.queued[place].job
-        turns = self._queues.get(job.queue)
-        if turns is None or self._sorted.queued[place].task_class.gang_min:
+        queued = self._sorted.queued[self._sorted.places[owner]]
+        share, turns = (queued.job.queue, queued.job.namespace), self._queues.get(queued.job.queue)
+        if turns is None or queued.task_class.gang_min:
             return False
-        share = job.queue, job.namespace
         usage = self._usage.get(share) or self._state.view.share_usage(share)
         return self._state.view.layout.dominant_share(usage) > min(turns.shares.values())
 
@@ -291,8 +265,7 @@ class TurnOrder:
         Where namespaces share a queue, each reserves an equal part of the nodes at most, and no more than it has tasks:
         otherwise the others would wait until a node is empty.
         """
-        job = pending.job
-        namespaces = self._sorted.namespaces[job.queue]
+        job, namespaces = pending.job, self._sorted.namespaces[pending.job.queue]
         if namespaces == 1:
             return None
         part = max(1, len(self._state.view.layout) // namespaces)
@@ -401,7 +374,6 @@ class TurnOrder:
         return found
 
     def _nothing_fits(self) -> bool:
-        """Return whether the cycle is over, for no node has room for anything."""
         self._is_over = self._skips and not self._candidates.anything_fits and not self._sorted.gangs
         return self._is_over
 
@@ -417,21 +389,17 @@ class TurnOrder:
 
     def _next_job(self) -> int | None:
         """Return the first job of the queue with the lowest usage; ties by name."""
-        best: int | None = None
-        least = math.inf
+        best, least = None, math.inf
         for turns in self._queues.values():
-            if best is None or turns.share < least:
-                first = self._first_of(turns)
-                if first is not None:
-                    best, least = first, turns.share
+            if (best is None or turns.share < least) and (first := self._first_of(turns)) is not None:
+                best, least = first, turns.share
         return best
 
     def _first_of(self, turns: _QueueTurns) -> int | None:
         """Return the first job of the namespace with the lowest usage; ties by name."""
         shares = turns.shares
         while shares[namespace := min(shares, key=shares.__getitem__)] != math.inf:
-            job = self._first_in(turns.heaps[namespace])
-            if job is not None:
+            if (job := self._first_in(turns.heaps[namespace])) is not None:
                 return job
             shares[namespace] = math.inf
         return None
@@ -475,15 +443,12 @@ class TurnOrder:
 
     def over_limit(self, pending: PendingClass, size: Sequence[int]) -> model.Verdict | None:
         """Return whether one more task of this size would exceed the limits of the class' queue."""
-        if not self.has_limits:
-            return None
-        turns = self._queues[pending.job.queue]
-        for name, most in turns.queue.limits:
-            row, usage = self._state.view.axis.row(name), self._usage[turns.queue.name]
-            need = size[row] if row < len(size) else 0
-            holds = usage[row] if row < len(usage) else 0
+        queue = pending.job.queue
+        for name, most in self._queues[queue].queue.limits if self.has_limits else ():
+            row, usage = self._state.view.axis.row(name), self._usage[queue]
+            need, holds = (amounts[row] if row < len(amounts) else 0 for amounts in (size, usage))
             if need and holds + need > most:
-                held = f"queue {turns.queue.name!r} holds {holds} of its limit of {most} {name}"
+                held = f"queue {queue!r} holds {holds} of its limit of {most} {name}"
                 return model.Verdict(code=model.Code.QUEUE_LIMIT, message=f"{held}; one task asks for {need}")
         return None
 
@@ -511,8 +476,7 @@ class TurnOrder:
             self._move(place, order.key(job, state.job_usage(job.id), state.view.layout))
             return
         self._move(place, float(order.keys((job,), state)[0]))
-        generation = order.generation(state)
-        if generation != self._generation:
+        if (generation := order.generation(state)) != self._generation:
             self._generation = generation
             jobs = [job for job, key in enumerate(self._keys) if not math.isnan(key)]
             self._ask(jobs, self._keys)
@@ -524,10 +488,8 @@ class TurnOrder:
             return
         self._keys[job] = key
         heap = self._heaps[self._sorted.band_of[job]]
-        if heap and heap[0] == (before, job):
-            heapreplace(heap, (key, job))
-        else:
-            heappush(heap, (key, job))
+        push = heapreplace if heap and heap[0] == (before, job) else heappush
+        push(heap, (key, job))
 
     def close(self, place: int) -> None:
         """Close a class for the rest of the cycle."""
@@ -539,7 +501,6 @@ class TurnOrder:
     # Who had no turn
 
     def _close_dropped(self) -> None:
-        """Close jobs for whose open classes no node had room."""
         first = self._sorted.first
         if not self._open:
             self._open = self._sorted.open.tolist()
@@ -561,10 +522,9 @@ class TurnOrder:
 
     def passed_over(self) -> Sequence[PendingClass]:
         """Return the classes that had no turn because every node is reserved for others."""
-        places = list(self._passed_over)
-        if self._allowed is not None:
-            places += [place for place, is_open in enumerate(self._open) if is_open and not self._may(place)]
-        return [self._pending_class(place) for place in places]
+        turns = () if self._allowed is None else self._open
+        closed = [place for place, is_open in enumerate(turns) if is_open and not self._may(place)]
+        return [self._pending_class(place) for place in (*self._passed_over, *closed)]
 
     def without_room(self, *, as_before: bool) -> Sequence[PendingClass]:
         """Return the classes that had no turn because no node has room: those known to wait for that, or the others."""

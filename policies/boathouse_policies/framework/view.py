@@ -1,30 +1,23 @@
 """What nodes, jobs, queues and the namespaces in them hold: the ledger's sums, and the snapshot that a cycle sees."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import operator
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from boathouse_policies.framework.affinity.tallies import Tallies
-    from boathouse_policies.framework.eligibility import Eligibilities
-    from boathouse_policies.framework.layout import Layout
+from boathouse_policies.framework.affinity import Tallies
+from boathouse_policies.framework.eligibility import Eligibilities
+from boathouse_policies.framework.layout import Layout
 
 K = TypeVar("K")
 
-Share: TypeAlias = "tuple[model.QueueName, model.NamespaceName]"
-"""What a namespace's jobs have of a queue."""
+Share: TypeAlias = tuple[model.QueueName, model.NamespaceName]  # what a namespace's jobs have of a queue
 
-Step: TypeAlias = "Callable[[int, int], int]"
-"""`operator.add` or `operator.sub`."""
+Step: TypeAlias = Callable[[int, int], int]  # `operator.add` or `operator.sub`
 
 
 def combined(step: Step, a: Sequence[int], b: Sequence[int]) -> model.Amounts:
@@ -47,14 +40,11 @@ def add_to(totals: dict[K, model.Amounts], key: K, amounts: model.Amounts, step:
 class NodeTotals:
     """What all pods on each node take: plain numbers, for they change one at a time, and columns on request.
 
-    Attributes:
-        plain: The total of each node by row, a tuple that is replaced when it changes.
-        stale: Nodes whose total is another than in the columns.
+    `plain` has a tuple for each node, which is replaced when it changes; for nodes in `stale` the columns have another.
     """
 
     def __init__(self, layout: Layout, plain: dict[model.NodeName, model.Amounts]) -> None:
-        self.plain = plain
-        self._layout = layout
+        self.plain, self._layout = plain, layout
         self._columns: model.IntMatrix = np.zeros_like(layout.allocatable)
         self._free: dict[model.NodeName, tuple[Sequence[int], list[int]]] = {}  # as long as the total is the same
         self.stale = set(plain)
@@ -62,8 +52,7 @@ class NodeTotals:
     def free(self, node: model.NodeName) -> list[int]:
         """Return what is free on a node, by row: a memo, read-only."""
         held = self.plain.get(node, ())
-        known = self._free.get(node)
-        if known is None or known[0] is not held:
+        if (known := self._free.get(node)) is None or known[0] is not held:
             known = self._free[node] = held, self._layout.free(self._layout.index[node], held)
         return known[1]
 
@@ -82,33 +71,22 @@ class NodeTotals:
 
 @dataclasses.dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)  # frozen would cost more than the rest
 class ClusterView:
-    """A snapshot of the ledger, made by `Ledger.snapshot`: only the ledger changes it, by `detach`.
+    """A snapshot of the ledger, made by `Ledger.snapshot`: only the ledger changes it, by `detach`."""
 
-    Attributes:
-        now_s: The only time that a policy knows.
-        by_job: What each job holds, by row: as long as the axis was when the job began.
-        by_share: What each namespace's jobs hold of a queue, by row.
-        by_class: Placed tasks of each class that starts together with others.
-        touched: Jobs that hold something else than in the snapshot before.
-        tallies: Pods that selectors count: the ledger's own, not a copy.
-        long_running: What pods that nobody expects to end take of each node, by row: the ledger's own too.
-        offered: Places of the nodes that this cycle may use, ascending; None for all.
-        max_per_node: Most tasks that this cycle may place on one node; None for no bound.
-    """
-
-    now_s: float
+    now_s: float  # the only time that a policy knows
     axis: model.Axis
     layout: Layout
     by_node: NodeTotals
+    # What each job holds, by row: as long as the axis was when the job began.
     by_job: Mapping[model.JobId, model.Amounts]
     by_share: Mapping[Share, model.Amounts]
-    by_class: Mapping[model.ClassId, int]
+    by_class: Mapping[model.ClassId, int]  # placed tasks of each class that starts together with others
     host_ports: Mapping[model.NodeName, tuple[model.HostPort, ...]]
-    touched: Collection[model.JobId]
+    touched: Collection[model.JobId]  # jobs that hold something else than in the snapshot before
     eligibilities: Eligibilities
-    tallies: Tallies
+    tallies: Tallies  # pods that selectors count: the ledger's own, as is `long_running`, what takes room for long
     long_running: Mapping[model.NodeName, model.Amounts]
-    offered: Sequence[int] | None = None
+    offered: Sequence[int] | None = None  # places of the nodes that this cycle may use, ascending; None for all
     max_per_node: int | None = None
     serial: int = 0
     _requested: model.IntMatrix | None = None

@@ -14,8 +14,6 @@ The simulator has the rest: `boathouse_lab.reproduce.fspy_rcp` (IV.C, eq. 11).
 Each module lists its deviations with their reasons.
 """
 
-from __future__ import annotations
-
 from boathouse_policies.framework import Profile, ReservationAge, Score, questions
 from boathouse_policies.fspy.config import Config
 from boathouse_policies.fspy.order import AgeingReserve, Group, SizeBased

@@ -1,7 +1,5 @@
 """The constants of FSPY, each with where it comes from."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from boathouse_policies.model.values import check_ranges

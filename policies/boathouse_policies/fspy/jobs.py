@@ -20,22 +20,16 @@ Deviations:
 * Containers count for at least 1 MiB, for a job of no memory would have size 0 and go before all others.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
+from boathouse_policies import model
 from boathouse_policies.fspy.prediction import Features, Prediction, Predictor, Source, TotalTimes, scaled
 from boathouse_policies.model import Stage
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies import model
-
-Amount: TypeAlias = tuple[float, float]
-"""CPU in millicores and memory in bytes."""
+Amount: TypeAlias = tuple[float, float]  # CPU in millicores and memory in bytes
 
 NOTHING: Amount = (0.0, 0.0)
 LEAST_MEMORY_BYTES = float(1 << 20)
@@ -79,10 +73,8 @@ def container(resources: model.Resources) -> Amount:
 
 def size(shape: Shape) -> Amount:
     """Compute eq. 5: the sum over the phases of R·SE."""
-    return (
-        sum(phase.container[0] * phase.total_s for phase in shape.phases),
-        sum(phase.container[1] * phase.total_s for phase in shape.phases),
-    )
+    cpu, memory = (sum(phase.container[row] * phase.total_s for phase in shape.phases) for row in (0, 1))
+    return cpu, memory
 
 
 def least_time_s(shape: Shape, cluster: Amount) -> float:
@@ -140,7 +132,7 @@ class Restored:
     is_probed: bool = False  # whether they are its own probe's
 
     @classmethod
-    def load(cls, dumped: Mapping[str, Any]) -> Restored:
+    def load(cls, dumped: Mapping[str, Any]) -> "Restored":
         """Read a dump; raise ValueError where a number is negative or not finite, or there are too few."""
         used, features = float(dumped.get("used", 0.0)), dumped.get("features")
         totals = {str(class_id): int(total) for class_id, total in dumped.get("totals", {}).items()}
@@ -175,10 +167,8 @@ class JobRecord:
         """Take over what the shell says of the job."""
         self.job = event.job
         for task_class in event.classes:
-            record = self.classes.get(task_class.id)
-            if record is None:
-                total = self.restored.totals.get(task_class.id, 0)
-                record = self.classes[task_class.id] = ClassRecord(task_class, total)
+            total = self.restored.totals.get(task_class.id, 0)
+            record = self.classes.setdefault(task_class.id, ClassRecord(task_class, total))
             record.task_class = task_class
             record.total = max(record.total, record.placed + event.tasks.get(task_class.id, 0))
 
@@ -216,17 +206,12 @@ class JobRecord:
     def _work(self) -> list[ClassRecord]:
         return [record for record in self.classes.values() if record.task_class.stage not in _ASIDE]
 
-    # Sizes
-
     def shape(self, predictor: Predictor, *, use_estimates: bool) -> Shape:
         """Return what the job is made of, with run times where they are known: stated ones, too, if they count."""
         masters = [container(record.task_class.resources) for record in self.of(Stage.DRIVER)]
         times, work = self._task_times(predictor, use_estimates), [(one.task_class, one.total) for one in self._work()]
-        phases = tuple(
-            Phase(container=container(known.resources), tasks=tasks, task_s=times.get(known.id))
-            for known, tasks in work
-        )
-        return Shape(phases=phases, master=masters[0] if masters else NOTHING, uber=self.is_uber)
+        phases = (Phase(container=container(of.resources), tasks=tasks, task_s=times.get(of.id)) for of, tasks in work)
+        return Shape(phases=tuple(phases), master=masters[0] if masters else NOTHING, uber=self.is_uber)
 
     def work_left(self, shape: Shape) -> float:
         """Return the byte-seconds of the tasks that have not succeeded, of a shape with known run times."""
@@ -252,12 +237,10 @@ class JobRecord:
         if use_estimates and work and None not in stated.values():
             self.source = Source.STATED
             return stated
-        if self.is_uber:
+        if self.is_uber or self.is_app:
             self.source = Source.HISTORY
-            return dict.fromkeys(stated, predictor.uber_s(self.job.kind))
-        if self.is_app:
-            self.source = Source.HISTORY
-            return self._executor_times(predictor)
+            uber_s = predictor.uber_s(self.job.kind)
+            return dict.fromkeys(stated, uber_s) if self.is_uber else self._executor_times(predictor)
         if not self.is_map_reduce:
             return {}
         if self.features is None:
@@ -266,11 +249,9 @@ class JobRecord:
         if times is None:
             return {}
         self.source = Source.PROBE if self.is_probed else Source.PROGRAM
-        means = {
-            Stage.MAP: times.map_s / max(1, self.tasks(Stage.MAP)),
-            Stage.REDUCE: times.reduce_s / max(1, self.tasks(Stage.REDUCE)),
-        }
-        return {task_class.id: means[task_class.stage] for task_class in work}
+        totals_s = {Stage.MAP: times.map_s, Stage.REDUCE: times.reduce_s}
+        means_s = {stage: total_s / max(1, self.tasks(stage)) for stage, total_s in totals_s.items()}
+        return {task_class.id: means_s[task_class.stage] for task_class in work}
 
     def _executor_times(self, predictor: Predictor) -> Mapping[model.ClassId, float | None]:
         """Return equal run times of all executors that add up to the program's memory-seconds."""
@@ -286,8 +267,6 @@ class JobRecord:
             return None
         maps, reduces = self.tasks(Stage.MAP), self.tasks(Stage.REDUCE)
         return predictor.recall(self.job.kind, input_bytes=input_bytes, maps=maps, reduces=reduces)
-
-    # Learning
 
     def probed(self, counters: Mapping[str, float], predictor: Predictor) -> bool:
         """Take over what a probe found: eq. 8. False where its counters tell nothing."""

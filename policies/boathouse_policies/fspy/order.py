@@ -31,28 +31,33 @@ Backfill lets small tasks pass a large one that does not fit. Where that goes on
 to having room for it is reserved for it. One node at a time, for the job that has waited for longest; none for gangs.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Figures, Hooks, JobOrder, Observer, Reserve
+from boathouse_policies.framework import (
+    Assignment,
+    CycleState,
+    Figure,
+    Figures,
+    Hooks,
+    JobOrder,
+    Observer,
+    PendingClass,
+    Reserve,
+    SchedulingQueue,
+    Where,
+)
 from boathouse_policies.framework.queue import NO_CLASSES
+from boathouse_policies.fspy.config import Config
 from boathouse_policies.fspy.jobs import JobRecord, Restored
 from boathouse_policies.fspy.prediction import Prediction, Predictor
-from boathouse_policies.fspy.virtual import Worlds
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from boathouse_policies.framework import Assignment, CycleState, Figure, PendingClass, SchedulingQueue, Where
-    from boathouse_policies.fspy.config import Config
-    from boathouse_policies.fspy.virtual import VirtualJob
+from boathouse_policies.fspy.virtual import VirtualJob, Worlds
 
 
 class Group(enum.IntEnum):
@@ -76,7 +81,7 @@ class SubQueue:
     held: int = 0  # bytes of memory that they hold, tasks of this cycle included
 
     @classmethod
-    def of(cls, jobs: Collection[model.JobId], share: float, state: CycleState) -> SubQueue:
+    def of(cls, jobs: Collection[model.JobId], share: float, state: CycleState) -> "SubQueue":
         """Count what some jobs hold when a cycle begins."""
         return cls(jobs, share, sum(state.job_usage(job)[model.MEMORY] for job in jobs))
 
@@ -174,11 +179,9 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
             return math.inf
         if (assumed := self._assumed(virtual)) is not None:
             return assumed
-        is_overrun = self._is_overrun(virtual, virtual.world.now_s)
-        return self._work_left(virtual) if is_overrun else self.worlds.size_left(virtual)
+        return self._work_left(virtual) if self._is_overrun(virtual, virtual.world.now_s) else virtual.size_left()
 
     def _assumed(self, virtual: VirtualJob) -> float | None:
-        """Return the assumed size of a job of unknown size; None if there is none to be assumed."""
         seconds = self.config.assumed_task_s
         return None if seconds is None or virtual.size < math.inf else virtual.bound[model.MEMORY] * seconds
 
@@ -194,7 +197,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
     def _rank(self, job: model.Job, state: CycleState) -> tuple[Group, float]:
         virtual, now_s = self.worlds.jobs.get(job.id), state.view.now_s
         if virtual is not None and virtual.size < math.inf and not virtual.finished:
-            return Group.SIZED, self.worlds.size_left(virtual, now_s)
+            return Group.SIZED, virtual.size_left(now_s)
         record, usage = self._jobs.get(job.id), state.job_usage(job.id)
         if record is not None and record.is_probe:
             return Group.PROBING if self._probing.is_short else Group.OVER, 0.0  # equal: by submission
@@ -229,24 +232,20 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
 
     def of_pending(self, pending: PendingClass, state: CycleState) -> Sequence[Figure]:
         """Return how many jobs of its queue and namespace go before it, too."""
-        figures, jobs = self._figures(pending.job, state), self._queued.jobs
-        place = self._queued.job_places.get(pending.job.id)
-        if place is None:
+        figures, queued = self._figures(pending.job, state), self._queued
+        place = queued.job_places.get(pending.job.id)
+        band = None if place is None else queued.band_of[place]
+        if place is None or band is None or band.stop - band.start > _MOST_COMPARED:
             return figures
-        band = self._queued.band_of[place]
-        if band.stop - band.start > _MOST_COMPARED:
-            return figures
-        ranks = [(*self._rank(job, state), job.submitted_s, job.id) for job in jobs[band.start : band.stop]]
-        own = ranks[place - band.start]
-        return (*figures, ("jobsAhead", float(sum(rank < own for rank in ranks))))
+        ranks = [(*self._rank(job, state), job.submitted_s, job.id) for job in queued.jobs[band.start : band.stop]]
+        return (*figures, ("jobsAhead", float(sum(rank < ranks[place - band.start] for rank in ranks))))
 
     def _figures(self, job: model.Job, state: CycleState) -> tuple[Figure, ...]:
         group, value = self._rank(job, state)
-        found = (("group", float(group)),)
         if group is not Group.SIZED:
-            return found
+            return (("group", float(group)),)
         is_known = self.worlds.jobs[job.id].size < math.inf
-        return (*found, ("virtualMemorySeconds" if is_known else "assumedMemorySeconds", value))
+        return ("group", float(group)), ("virtualMemorySeconds" if is_known else "assumedMemorySeconds", value)
 
     # Events
 
@@ -279,16 +278,13 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         tasks = record.classes.get(event.task_class)
         if tasks is None:
             return
-        match event:
-            case model.Placed():
-                tasks.placed += 1
-            case model.Failed():
-                tasks.placed = max(0, tasks.placed - 1)
-            case model.Finished():
-                tasks.succeeded += 1
-                tasks.run_s += event.duration_s
-                if tasks.task_class.stage is model.Stage.PROBE:
-                    self._probed(record, event)
+        if isinstance(event, model.Finished):
+            tasks.succeeded += 1
+            tasks.run_s += event.duration_s
+            if tasks.task_class.stage is model.Stage.PROBE:
+                self._probed(record, event)
+        else:
+            tasks.placed = max(0, tasks.placed + (1 if isinstance(event, model.Placed) else -1))
 
     def _probed(self, record: JobRecord, event: model.Finished) -> None:
         original = record if record.job.probe_of is None else self._jobs.get(record.job.probe_of)
@@ -305,8 +301,8 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
 
     def _reshape(self, record: JobRecord, now_s: float) -> None:
         shape = record.shape(self.predictor, use_estimates=self.config.use_estimates)
-        if record.job.id in self.worlds.jobs:
-            self.worlds.reshape(record.job.id, shape, now_s)
+        if (virtual := self.worlds.jobs.get(record.job.id)) is not None:
+            virtual.world.reshape(virtual, shape, now_s)
         else:
             self.worlds.add(record.job, shape, now_s, used=record.restored.used)
 
@@ -336,10 +332,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump: jobs take up their virtual state when they are submitted again.
-
-        A ValueError says that it is not a dump of this policy.
-        """
+        """Continue from a dump, jobs once they are submitted again; a ValueError says that it is no dump."""
         restored = {model.JobId(job): Restored.load(dumped) for job, dumped in state.get("jobs", {}).items()}
         self._calm_until_s = -math.inf
         self.predictor.load(state.get("predictor", {}))
@@ -357,10 +350,7 @@ _SCALES = [2.0 ** (128 * (group - Group.LATE)) for group in Group]
 
 
 class AgeingReserve(Reserve, Hooks):
-    """Reserve a node for an aged job that fits nowhere, one at a time.
-
-    Stages `apart` have nodes that another policy reserves.
-    """
+    """Reserve a node for an aged job that fits nowhere, one at a time. Another policy reserves for stages `apart`."""
 
     def __init__(self, order: SizeBased, apart: Collection[model.Stage] = ()) -> None:
         self.order = order

@@ -22,24 +22,19 @@ Deviations:
 * With `best_model` the linear models compete with what is simpler: a program's mean time per byte of input.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from boathouse_policies.framework.programs import Contest
-from boathouse_policies.fspy.sums import Sums
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from boathouse_policies import model
-    from boathouse_policies.fspy.config import Config
-    from boathouse_policies.model import Stage
+from boathouse_policies import model
+from boathouse_policies.framework.programs import Contest, Programs
+from boathouse_policies.fspy.config import Config
+from boathouse_policies.model import Stage
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +46,9 @@ class Sample:
 
 
 def sample(split_bytes: Sequence[int], *, reducers: int, most_splits: int, rng: np.random.Generator) -> Sample:
-    """Run Algorithm 1; raise ValueError if there is no split, or none may be read.
+    """Run Algorithm 1 with a split for each map task; raise ValueError if there is none, or none may be read.
 
-    The original job has one split for each map task. `most_splits` is sampledSplitsUpperBound.
+    `most_splits` is sampledSplitsUpperBound.
     """
     mappers = len(split_bytes)
     if mappers < 1 or most_splits < 1:
@@ -70,8 +65,7 @@ def sample(split_bytes: Sequence[int], *, reducers: int, most_splits: int, rng: 
 class Counter(enum.StrEnum):
     """What a probing job's one task reports, by Hadoop's names where Hadoop has one; amounts in `Features`' order."""
 
-    SAMPLED_FRACTION = "Sampled fraction"
-    """f_p: bytes really read over all bytes of the input."""
+    SAMPLED_FRACTION = "Sampled fraction"  # f_p: bytes really read over all bytes of the input
     MAP_INPUT_BYTES = "Bytes Read"
     MAP_FUNCTION_S = "Map function seconds"
     MAP_OUTPUT_BYTES = "Map output bytes"
@@ -109,15 +103,11 @@ class Features(NamedTuple):
         return np.array([1.0, *own, *_with_log(self.reduce_input_records)])
 
 
-AMOUNTS = tuple(Counter)[1:]
-"""The counters of `Features.amounts`, in that order."""
+AMOUNTS = tuple(Counter)[1:]  # the counters of `Features.amounts`, in that order
 
 
 def scaled(counters: Mapping[str, float], *, maps: int, reduces: int) -> Features | None:
-    """Compute eq. 8: the original job's features from its probing job's counters, each over f_p.
-
-    None where the counters do not say what fraction was read, or that it was none: the probe tells nothing.
-    """
+    """Compute eq. 8: a job's features from its probing job's counters, over f_p; None where that is not known or 0."""
     fraction = counters.get(Counter.SAMPLED_FRACTION, 0.0)
     if not 0 < fraction <= 1:
         return None
@@ -128,13 +118,10 @@ def scaled(counters: Mapping[str, float], *, maps: int, reduces: int) -> Feature
 class Source(enum.StrEnum):
     """What a job's predicted size is from."""
 
-    STATED = "Stated"
-    """Run times that somebody states for its classes."""
+    STATED = "Stated"  # run times that somebody states for its classes
     PROBE = "Probe"
-    PROGRAM = "Program"
-    """A probe of an earlier job of the program."""
-    HISTORY = "History"
-    """The mean of earlier uber jobs, or of the program's earlier runs on Spark."""
+    PROGRAM = "Program"  # a probe of an earlier job of the program
+    HISTORY = "History"  # the mean of earlier uber jobs, or of the program's earlier runs on Spark
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,10 +171,7 @@ class LinearModel:
         return {"seen": self.seen, "squares": upper.tolist(), "products": self._products.tolist()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump; one of another number of columns is ignored.
-
-        A ValueError says that its numbers are no sums of squares.
-        """
+        """Continue from a dump, unless it is of other columns; a ValueError says that it is no sums of squares."""
         products = np.array(state.get("products", ()), np.float64)
         upper = np.array(state.get("squares", ()), np.float64)
         rows, columns = np.triu_indices(len(self._products))
@@ -199,6 +183,43 @@ class LinearModel:
         self._squares[rows, columns] = self._squares[columns, rows] = upper
         self.seen = int(state.get("seen", 0))
         self._coefficients = None
+
+
+class Sums:
+    """Sums by program: of a base, such as the input of its jobs or their number, and of amounts that go with it."""
+
+    def __init__(self, kept: int, width: int) -> None:
+        self._width = width
+        self._sums: Programs[tuple[float, ...]] = Programs(kept)
+
+    def add(self, kind: str, *amounts: float) -> None:
+        """Add a job's base and amounts."""
+        known = self._sums.get(kind)
+        self._sums.put(kind, amounts if known is None else tuple(map(operator.add, known, amounts)))
+
+    def scaled(self, kind: str, base: float, *, as_used: bool = False) -> list[float] | None:
+        """Return base and amounts in proportion to this base; None without any, or for an unknown program."""
+        sums = self._sums.use(kind) if as_used else self._sums.get(kind)
+        return None if sums is None or base <= 0 else [amount * (base / sums[0]) for amount in sums]
+
+    def mean(self, kind: str) -> float | None:
+        """Return the first amount over the base; None for an unknown program."""
+        sums = self._sums.get(kind)
+        return None if sums is None else sums[1] / sums[0]
+
+    def dump(self) -> dict[str, list[float]]:
+        """Return the sums as JSON values."""
+        return {kind: list(sums) for kind, sums in self._sums.items()}
+
+    def load(self, dumped: Any) -> None:
+        """Continue from a dump, without the entries of it that are invalid."""
+        for kind, sums in dumped.items() if isinstance(dumped, dict) else ():
+            if isinstance(sums, list) and len(sums) == self._width and all(map(_is_amount, sums)) and sums[0] > 0:
+                self._sums.put(str(kind), tuple(sums))
+
+
+def _is_amount(found: Any) -> bool:
+    return isinstance(found, int | float) and 0 <= found < math.inf
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,27 +241,16 @@ class Predictor:
         kept = config.kinds_kept
         self.maps = LinearModel(7, config.forgetting)  # eq. 6
         self.reduces = LinearModel(8, config.forgetting)  # eq. 7
-        self._kinds = Sums(kept, len(AMOUNTS))  # of the input and the other amounts of probed jobs
-        self._rates = Sums(kept, 3)  # of the input, and of the times of maps and reduces
-        self._contest = Contest(kept, 2)
+        self.kinds = Sums(kept, len(AMOUNTS))  # of the input and the other amounts of probed jobs
+        self.rates = Sums(kept, 3)  # of the input, and of the times of maps and reduces
+        self.contest = Contest(kept, 2)
         self.uber, self.apps = Sums(kept + 1, 2), Sums(kept + 1, 2)  # one more for all, a group of its own
-        self._parts: dict[str, LinearModel | Sums | Contest] = {
-            "maps": self.maps,
-            "reduces": self.reduces,
-            "kinds": self._kinds,
-            "uber": self.uber,
-            "apps": self.apps,
-            "rates": self._rates,
-            "contest": self._contest,
-        }
-
-    # Normal jobs
 
     def learn(self, features: Features, times: TotalTimes, kind: str = "") -> None:
         """Learn from a job that ended: its probed features and its actual times, and which model knew them best."""
         if kind and self._config.best_model and features.map_input_bytes > 0:
             self._judge(features, times, kind)
-            self._rates.add(kind, features.map_input_bytes, times.map_s, times.reduce_s)
+            self.rates.add(kind, features.map_input_bytes, times.map_s, times.reduce_s)
         if features.maps:
             self.maps.update(features.map_row(), times.map_s, features.maps)
         if features.reduces:
@@ -250,16 +260,16 @@ class Predictor:
         linear, rated = self._linear(features), self._rated(features, kind)
         actual_s = times.map_s + times.reduce_s
         if linear is not None and rated is not None and actual_s > 0:
-            self._contest.judge(kind, [abs(of.map_s + of.reduce_s - actual_s) / actual_s for of in (linear, rated)])
+            self.contest.judge(kind, [abs(of.map_s + of.reduce_s - actual_s) / actual_s for of in (linear, rated)])
 
     def _rated(self, features: Features, kind: str) -> TotalTimes | None:
-        found = self._rates.scaled(kind, features.map_input_bytes)
+        found = self.rates.scaled(kind, features.map_input_bytes)
         return None if found is None else TotalTimes(map_s=found[1], reduce_s=found[2])
 
     def standing(self, kind: str) -> tuple[int, float] | None:
         """Return which model is the best at a program (0: the linear ones), and its mean relative error."""
-        error = self._contest.error(kind) if self._config.best_model else None
-        return None if error is None else (self._contest.best(kind), error)
+        error = self.contest.error(kind) if self._config.best_model else None
+        return None if error is None else (self.contest.best(kind), error)
 
     def predict(self, features: Features, kind: str = "") -> TotalTimes | None:
         """Predict the times of a job; None while too little was learnt."""
@@ -271,26 +281,20 @@ class Predictor:
         least = self._config.least_jobs
         if (features.maps and self.maps.seen < least) or (features.reduces and self.reduces.seen < least):
             return None
-        map_s = reduce_s = 0.0
-        if features.maps:
-            map_s = max(self.maps.predict(features.map_row()), features.map_function_s)
-        if features.reduces:
-            reduce_s = max(self.reduces.predict(features.reduce_row(map_s)), features.reduce_function_s)
+        map_s = max(self.maps.predict(features.map_row()), features.map_function_s) if features.maps else 0.0
+        row = features.reduce_row(map_s)
+        reduce_s = max(self.reduces.predict(row), features.reduce_function_s) if features.reduces else 0.0
         return TotalTimes(map_s=map_s, reduce_s=reduce_s)
-
-    # Programs
 
     def remember(self, kind: str, features: Features) -> None:
         """Keep what a probe of a program measured."""
         if kind and features.map_input_bytes > 0:
-            self._kinds.add(kind, *features.amounts().tolist())
+            self.kinds.add(kind, *features.amounts().tolist())
 
     def recall(self, kind: str, *, input_bytes: float, maps: int, reduces: int) -> Features | None:
         """Return the features of a job of a program that was probed before, by its input; None if it was not."""
-        amounts = self._kinds.scaled(kind, input_bytes, as_used=True)
+        amounts = self.kinds.scaled(kind, input_bytes, as_used=True)
         return None if amounts is None else Features(maps, reduces, *amounts)
-
-    # Uber jobs
 
     def learn_uber(self, kind: str, task_s: float) -> None:
         """Learn from an uber task that succeeded."""
@@ -302,24 +306,20 @@ class Predictor:
         known_s = self.uber.mean(kind)
         return self.uber.mean(_ALL) if known_s is None else known_s
 
-    # State
-
     def dump(self) -> dict[str, Any]:
         """Return its state as JSON values."""
-        return {name: part.dump() for name, part in self._parts.items()}
+        return {name: getattr(self, name).dump() for name in _PARTS}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump; entries that no dump holds are left out.
-
-        A ValueError says that the dump of a model is none.
-        """
-        for name, part in self._parts.items():
-            part.load(state.get(name, {}))
+        """Continue from a dump, which may lack entries; a ValueError says that the dump of a model is none."""
+        for name in _PARTS:
+            getattr(self, name).load(state.get(name, {}))
 
 
 def _with_log(x: float) -> tuple[float, float]:
     return x, x * math.log(max(x, 1.0))
 
 
+_PARTS = ("maps", "reduces", "kinds", "uber", "apps", "rates", "contest")  # of a predictor's state
 _ALL = ""
 _NEGLIGIBLE = 1e-12

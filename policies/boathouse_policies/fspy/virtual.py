@@ -31,27 +31,20 @@ such jobs an equal part of that. With one share this is the paper's world.
 Deviation: the parts are renewed at each cycle and when the cluster changes, not at each virtual completion in between.
 """
 
-from __future__ import annotations
-
 import bisect
 import collections
 import dataclasses
 import itertools
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from boathouse_policies import model
 from boathouse_policies.fspy import jobs
+from boathouse_policies.fspy.config import Config
+from boathouse_policies.fspy.jobs import Amount, Shape
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from boathouse_policies.fspy.config import Config
-    from boathouse_policies.fspy.jobs import Amount, Shape
-
-
-MOST_ENDED = 256
-"""Jobs of a world that are over and have not finished virtually (arbitrary)."""
+MOST_ENDED = 256  # jobs of a world that are over and have not finished virtually (arbitrary)
 _MEMORY = 1
 _ROUNDING = 1e-9
 
@@ -66,11 +59,7 @@ def allocate(bounds: Sequence[Amount], weights: Sequence[float], cluster: Amount
     given = []
     for (cpu, memory), weight, rest in zip(bounds, weights, rests, strict=True):
         part = weight / rest
-        feed = 1.0
-        if cpu > 0:
-            feed = min(feed, cpu_left * part / cpu)
-        if memory > 0:
-            feed = min(feed, memory_left * part / memory)
+        feed = min(1.0, cpu_left * part / cpu if cpu > 0 else 1.0, memory_left * part / memory if memory > 0 else 1.0)
         given.append((cpu * feed, memory * feed))
         cpu_left = max(0.0, cpu_left - cpu * feed)
         memory_left = max(0.0, memory_left - memory * feed)
@@ -91,7 +80,7 @@ class VirtualJob:
     """A job in the fair world. Sizes in byte-seconds."""
 
     id: model.JobId
-    world: World
+    world: "World"
     submitted_s: float  # breaks ties, then the id
     weight: float
     shape: Shape  # what it is made of
@@ -103,6 +92,15 @@ class VirtualJob:
     finish_s: float = math.inf  # when it finishes virtually if nothing changes; when it did, once it has
     finished: bool = False
     ended: bool = False  # whether the real job is over
+
+    def size_left(self, now_s: float | None = None) -> float:
+        """Return VS in byte-seconds; 0 once finished.
+
+        It is as of its world's last update if no time is given, else at a time after that and before the next virtual
+        end.
+        """
+        passed_s = 0.0 if now_s is None else now_s - self.world.now_s
+        return 0.0 if self.finished else max(0.0, self.size - self.used - self.rate * passed_s)
 
 
 class World:
@@ -116,12 +114,6 @@ class World:
         self.queue: list[VirtualJob] = []  # the pending virtual jobs, in the virtual queue's order
         self.members = 0  # how many of the jobs are in this world
         self._next_end_s = math.inf
-
-    def size_left(self, job: VirtualJob, now_s: float) -> float:
-        """Return VS at a time since the last update, before the next virtual end, in byte-seconds; 0 once finished."""
-        return 0.0 if job.finished else max(0.0, job.size - job.used - job.rate * (now_s - self.now_s))
-
-    # Changes
 
     def advance(self, now_s: float) -> None:
         """Let time pass: the virtual completions until now, each with VSC and VRA. Earlier times change nothing."""
@@ -151,9 +143,8 @@ class World:
         self._enter(fresh)
         self._update_shares()
 
-    def reshape(self, job: model.JobId, shape: Shape, now_s: float) -> None:
+    def reshape(self, known: VirtualJob, shape: Shape, now_s: float) -> None:
         """Update a job whose size became known (eq. 10), or whose stages changed."""
-        known = self.jobs[job]
         if known.shape == shape:
             return
         self.advance(now_s)
@@ -224,8 +215,7 @@ def _place(job: VirtualJob) -> tuple[float, float, str]:
     return job.bound[_MEMORY] / job.weight, job.submitted_s, job.id
 
 
-MOST_ENDED_WORLDS = 2048
-"""Jobs of all worlds that are over and have not finished virtually (arbitrary)."""
+MOST_ENDED_WORLDS = 2048  # jobs of all worlds that are over and have not finished virtually (arbitrary)
 Share: TypeAlias = tuple[model.QueueName, model.NamespaceName]
 
 
@@ -242,20 +232,11 @@ class Worlds:
         """Return the worlds in which any job is pending."""
         return (world for world in self._worlds.values() if world.queue)
 
-    def size_left(self, job: VirtualJob, now_s: float | None = None) -> float:
-        """Return VS in byte-seconds, as of its world's last update if no time is given."""
-        return job.world.size_left(job, job.world.now_s if now_s is None else now_s)
-
-    def advance(self, now_s: float) -> None:
-        """Let time pass, and drop the worlds that are left without jobs."""
-        for share, world in list(self._worlds.items()):
-            world.advance(now_s)
-            if not world.members:
-                del self._worlds[share]
-
     def resize(self, cluster: Amount, queues: Mapping[model.QueueName, model.Queue], now_s: float) -> None:
-        """Let time pass, and share the cluster among the worlds in which any job is pending from now on."""
-        self.advance(now_s)
+        """Let time pass, drop worlds without jobs, and share the cluster among those in which any job is pending."""
+        for world in self._worlds.values():
+            world.advance(now_s)
+        self._worlds = {share: world for share, world in self._worlds.items() if world.members}
         shares = [share for share, world in self._worlds.items() if world.queue]
         namespaces = collections.Counter(queue for queue, _ in shares)
         weights = {name: queues[name].weight if name in queues else 0.0 for name in namespaces}
@@ -266,14 +247,8 @@ class Worlds:
 
     def add(self, job: model.Job, shape: Shape, now_s: float, *, used: float = 0.0) -> None:
         """Add a job; `used` is what it used up already, if it is known from before a restart."""
-        share = (job.queue, job.namespace)
-        if share not in self._worlds:
-            self._worlds[share] = World(self._config, self.jobs)
-        self._worlds[share].add(job, shape, now_s, used=used)
-
-    def reshape(self, job: model.JobId, shape: Shape, now_s: float) -> None:
-        """Update a job whose size became known (eq. 10), or whose stages changed."""
-        self.jobs[job].world.reshape(job, shape, now_s)
+        world = self._worlds.setdefault((job.queue, job.namespace), World(self._config, self.jobs))
+        world.add(job, shape, now_s, used=used)
 
     def end(self, job: model.JobId, now_s: float, *, succeeded: bool) -> None:
         """End the real job.

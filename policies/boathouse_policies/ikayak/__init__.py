@@ -14,10 +14,8 @@ Each module lists its deviations with their reasons. All pieces act only on thei
 (`placement`), maps (`shrinking`), reducers (`suspension`, which also keeps lent CPU from all but maps).
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from boathouse_policies.baselines import LEAST_LOADED, FairShare
 from boathouse_policies.framework import PREDICATES, Figures, JobOrder, Profile, RunningTasks, Score, questions
@@ -27,9 +25,6 @@ from boathouse_policies.ikayak.placement import Executors, MostFree
 from boathouse_policies.ikayak.shrinking import LocalFirst, Shrinking
 from boathouse_policies.ikayak.suspension import Suspension
 from boathouse_policies.model import Stage
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["SPARK", "Config", "Parts", "Shrink", "build"]
 
@@ -54,11 +49,7 @@ class Parts:
 
 
 def build(score: Score = LEAST_LOADED, config: Config = _PAPER, order: JobOrder | None = None) -> Profile:
-    """Build the profile `ikayak`, with a state of its own.
-
-    iKayak says nothing of the order of jobs, which is dominant-share fairness if none is given, and of other tasks'
-    nodes, which the score ranks.
-    """
+    """Build the profile `ikayak`, with a state of its own; order (default: fair) and score are for what it leaves."""
     running = RunningTasks()
     found = Parts(running, config)
     scores = dict[Stage, Score](dict.fromkeys(SPARK, found.most_free) if config.placement else {})

@@ -6,23 +6,18 @@ Rows are CPU, memory, ephemeral storage and pods: what tasks of MapReduce hold. 
 reducer holds is not thought to come free.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from boathouse_policies import model
 from boathouse_policies.framework import Follower, Layout, Observer, Pause, RunningTask, RunningTasks
+from boathouse_policies.ikayak.config import Config
 from boathouse_policies.ikayak.remaining import Bank, History
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from boathouse_policies.ikayak.config import Config
 
 ROWS = model.PODS + 1
 
@@ -37,7 +32,7 @@ class JobBook:
     classes: Mapping[model.ClassId, model.TaskClass]  # by id, in order
     left: dict[model.ClassId, int] = dataclasses.field(default_factory=dict)  # its maps that have not ended, by class
     maps: int = 0  # how many it has; if the shell does not say, how many were left at most
-    reducers: dict[model.TaskId, Reducer] = dataclasses.field(default_factory=dict)  # its reducers that run, by task
+    reducers: "dict[model.TaskId, Reducer]" = dataclasses.field(default_factory=dict)  # its reducers that run, by task
     located: set[model.ClassId] = dataclasses.field(default_factory=set)
     """Its classes whose input is in blocks, as far as tasks of them were placed."""
 
@@ -59,7 +54,7 @@ class JobBook:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Reducer:
-    """What is learned of a reducer that runs."""
+    """A reducer that runs."""
 
     task: RunningTask
     job: JobBook
@@ -93,8 +88,6 @@ class Book(Observer, Follower):
         self._running = running
         running.follow(self)
 
-    # Follower
-
     def placed(self, task: RunningTask) -> None:
         """Count a map by where it reads, and estimate when a map or reducer ends."""
         self._expect(task, task.placed_s)
@@ -126,14 +119,16 @@ class Book(Observer, Follower):
     def _expect(self, task: RunningTask, start_s: float) -> None:
         job = self.jobs.get(task.job)
         task_class = None if job is None else job.classes.get(task.task_class)
-        if job is None or task_class is None:
+        if job is None or task_class is None or task_class.stage not in (_MAP, _REDUCE):
             return
+        end_s = start_s + self.bank.length_s(job.key, task_class)
         if task_class.stage is _MAP:
-            self._map_ends_s[task.task] = start_s + self.bank.length_s(job.key, task_class)
-        elif task_class.stage is _REDUCE:
-            reducer = self.reducers.get(task.task) or Reducer(task, job)
-            self.reducers[task.task] = job.reducers[task.task] = reducer
-            reducer.end_s = start_s + self.bank.length_s(job.key, task_class)
+            self._map_ends_s[task.task] = end_s
+        else:
+            reducer = self.reducers[task.task] = job.reducers[task.task] = self.reducers.get(
+                task.task, Reducer(task, job)
+            )
+            reducer.end_s = end_s
 
     def ended(self, task: RunningTask, event: model.Finished | model.Failed) -> None:
         """Learn from a map or reducer that succeeded, and forget it."""
@@ -149,8 +144,6 @@ class Book(Observer, Follower):
         elif reducer is not None and reducer.history is not None:
             self.bank.learn(job.key, reducer.history, event.now_s)
             self.bank.ended(job.key, _REDUCE, event.duration_s)
-
-    # Observer
 
     def observe(self, event: model.Event) -> None:
         """Keep account of what `RunningTasks` does not tell of."""
@@ -205,14 +198,10 @@ class Book(Observer, Follower):
         if isinstance(local, int) and isinstance(remote, int) and min(local, remote) >= 0:
             self.local, self.remote = local, remote
 
-    # Maps
-
     def local_share(self) -> float:
         """Return μ."""
         total = self.local + self.remote
         return max(self._least_share, self.local / total) if total else 1.0
-
-    # Vectors
 
     def lacking(self) -> list[Reducer]:
         """Return the reducers that run and lack map output, in the order in which they were placed."""

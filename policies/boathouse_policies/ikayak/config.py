@@ -1,7 +1,5 @@
 """The constants of iKayak, each with where it comes from, and a switch for each mechanism."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 
@@ -51,21 +49,12 @@ class Config:
     programs_kept: int = 256  # job classes whose mean run times are remembered; forgotten likewise (ours)
 
     def __post_init__(self) -> None:
+        times_s = ("interval_s", "review_s", "sample_s", "map_s", "reduce_s")
         check_ranges(
             "ikayak",
             self,
             shares=("least_share", "kept_share", "forgetting", "better"),
-            positive=(
-                "interval_s",
-                "shrunk_milli",
-                "review_s",
-                "sample_s",
-                "map_s",
-                "reduce_s",
-                "trust",
-                "models_kept",
-                "programs_kept",
-            ),
+            positive=(*times_s, "shrunk_milli", "trust", "models_kept", "programs_kept"),
             not_negative=("overhead", "discount", "weight"),
         )
         if not 0 <= self.crumbs < 1:

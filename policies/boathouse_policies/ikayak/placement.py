@@ -25,25 +25,31 @@ no fewer nodes than before as long as nodes may be kept for it (`framework.gathe
 events of tasks are on their way, and what somebody else starts meanwhile on a node that was given up may last for long.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines import fitting
-from boathouse_policies.framework import Figures, Gathering, Hooks, Reserve, ReservedNode, Score
+from boathouse_policies.framework import (
+    Assignment,
+    CycleState,
+    Figure,
+    Figures,
+    Gathering,
+    Hooks,
+    PendingClass,
+    Reserve,
+    ReservedNode,
+    SchedulingQueue,
+    Score,
+    Where,
+)
 from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.ikayak.book import ROWS, SPARK, Book, Columns
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from boathouse_policies.framework import Assignment, CycleState, Figure, PendingClass, SchedulingQueue, Where
-    from boathouse_policies.ikayak.config import Config
-    from boathouse_policies.ikayak.suspension import Suspension
+from boathouse_policies.ikayak.config import Config
+from boathouse_policies.ikayak.suspension import Suspension
 
 
 def in_order_of_end(reducers: Columns) -> Columns:
@@ -56,10 +62,9 @@ def in_order_of_end(reducers: Columns) -> Columns:
 
 
 def waits_s(lacking: model.IntMatrix, freed: Columns) -> model.FloatVector:
-    """Run Algorithm 2, lines 3-9: how long each node's reducers must still end until what is lacking has come free.
+    """Run Algorithm 2, lines 3-9: how long until each node's reducers have freed (`in_order_of_end`) what is lacking.
 
-    Lacking is R_executor - (R_free + R_map), shape [R, N], at most 0 for nothing; what comes free is `in_order_of_end`.
-    The wait, shape [N], is 0 where nothing is lacking, infinite where all reducers together do not hold enough.
+    Lacking is R_executor - (R_free + R_map), shape [R, N]. The wait, shape [N], is infinite where that is not enough.
     """
     found = np.where((lacking <= 0).all(axis=0), 0.0, np.inf)
     node = freed.node
@@ -69,10 +74,7 @@ def waits_s(lacking: model.IntMatrix, freed: Columns) -> model.FloatVector:
 
 
 class Prospects:
-    """What the nodes offer to executors, for one choice after the other, of those that `may` be chosen.
-
-    Maps run and soon end, reducers run beyond. R_free, shape [R, N], is not changed.
-    """
+    """What the nodes offer to executors, for one choice after the other, of those that `may` be chosen."""
 
     def __init__(self, free: model.IntMatrix, maps: Columns, reducers: Columns, may: model.BoolVector) -> None:
         self.free = free.copy()  # what is left of R_free, shape [R, N]
@@ -85,10 +87,9 @@ class Prospects:
         self._freed = in_order_of_end(reducers)
 
     def best(self, need: model.IntVector, liked: model.FloatVector) -> int | None:
-        """Run Algorithm 1 for one executor: return the place of its node; None if no node will do.
+        """Run Algorithm 1 for one executor, which needs R_executor: return the place of its node; None for none.
 
-        It needs R_executor, shape [R]. A wait is multiplied by `liked`, at most 1 for nodes that are kept already,
-        shape [N].
+        A wait is multiplied by `liked`, below 1 for nodes that are kept already, shape [N].
         """
         for room in (self.free, self.soon):
             count = np.where(self.may, fitting(room, need), -np.inf)
@@ -129,10 +130,7 @@ class MostFree(Score):
 
 
 class Executors(Reserve, Hooks, Figures):
-    """Reserve nodes for executors and drivers, and release them once an executor went elsewhere.
-
-    CPU that is only lent is not free for executors.
-    """
+    """Reserve nodes for executors and drivers, and release them once one went elsewhere. Lent CPU is not free."""
 
     reserves_for_gangs = True
 
@@ -148,8 +146,6 @@ class Executors(Reserve, Hooks, Figures):
         self._columns: tuple[Columns, Columns] | None = None
         self._classes = NO_CLASSES
 
-    # Hooks
-
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
         """Note since when nodes have been reserved for which applications: what is new, since the last cycle."""
         self._gathering.begins(queue, state)
@@ -158,13 +154,11 @@ class Executors(Reserve, Hooks, Figures):
         jobs = {job for owner in state.reserved.values() if (job := self._job_of(owner)) is not None}
         self._since_s = {job: self._since_s.get(job, self._last_s) for job in jobs}
         self._last_s = state.view.now_s
-        names = state.view.layout.names
+        names, wait_s = state.view.layout.names, self._wait_s
         in_force = [(names[place], owner, self._job_of(owner)) for place, owner in state.reserved.items()]
         self._reserved = tuple(
-            ReservedNode(
-                node=node, task_class=owner, since_s=self._since_s[job], wait_s=self._wait_s.get((job, node), 0.0)
-            )
-            for node, owner, job in in_force
+            ReservedNode(node=node, task_class=of, since_s=self._since_s[job], wait_s=wait_s.get((job, node), 0.0))
+            for node, of, job in in_force
             if job is not None
         )
         self._wait_s = {key: wait_s for key, wait_s in self._wait_s.items() if key[0] in jobs}
@@ -183,10 +177,7 @@ class Executors(Reserve, Hooks, Figures):
         return (("reservedForSeconds", now_s - self._since_s.get(job, now_s)), ("predictedWaitSeconds", wait_s))
 
     def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:
-        """Return how long the node was reserved for the application, and the wait that was predicted there.
-
-        For a reducer, what predicts its remaining time, and the mean relative error of that on its program.
-        """
+        """Return how long the node was reserved, and the wait that was predicted; for a reducer, what predicts it."""
         pending = assignment.pending
         if pending.task_class.stage is model.Stage.REDUCE:
             return self._book.bank.standing(pending.job.kind or pending.job.id)
@@ -209,8 +200,6 @@ class Executors(Reserve, Hooks, Figures):
             return  # a minimum that is not whole yet may be taken back
         for node in own[missing:]:
             state.release(node)
-
-    # Reserve
 
     def is_idle(self, state: CycleState) -> bool:
         """Return whether no node is reserved, nor will be."""

@@ -28,30 +28,24 @@ disks, reducing the program. The phases ahead take what they took in the program
 longer where this one is slow. The present one takes what its own pace says, the more of it is over.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from boathouse_policies.ikayak.config import Config
+from boathouse_policies.model import FloatVector
 
-    from boathouse_policies.ikayak.config import Config
-    from boathouse_policies.model import FloatVector
-
-Sample: TypeAlias = "FloatVector"
+Sample: TypeAlias = FloatVector
 """X, the premise variables, and for other predictors how long the phase and the reducer have run, shape [10]."""
 
-WIDTH = 6
-"""Length of X."""
+WIDTH = 6  # length of X
 LAG, INPUT, REST, LASTED, RAN = 0, 4, 6, 8, 9
 """Columns of a sample: y(t-1), d, 1 - progress, and how long the phase has lasted and the reducer has run."""
-RULES = 3
-"""Shuffle, sort, reduce."""
+RULES = 3  # shuffle, sort, reduce
 
 _MOST_TRACE, _CUT = 1e6, 100.0
 _AT_ONCE = 32
@@ -63,10 +57,7 @@ _CENTRES: FloatVector = np.array([[5.0], [3.0], [1.0]]) / 6.0
 
 
 def firing(premise: FloatVector) -> FloatVector:
-    """Return σ: how much each rule fires, by what is left of the work at the two lags, shape [..., 2].
-
-    Its shape is [..., J], at least 0, adding up to 1.
-    """
+    """Return σ, how much each rule fires, by what is left of the work at the lags: shape [..., 2] to [..., J]."""
     exponents = -0.5 * (((premise[..., None, :] - _CENTRES) / _PHASE_WIDTH) ** 2).sum(axis=-1)
     fired = np.exp(exponents - exponents.max(axis=-1, keepdims=True))  # far from all rules the nearest still fires
     return np.asarray(fired / fired.sum(axis=-1, keepdims=True))
@@ -90,22 +81,16 @@ class Fuzzy:
         return np.maximum(self.rows(samples) @ self.parameters, 0.0)
 
     def fit(self, samples: Sequence[Sample], labels: FloatVector) -> None:
-        """Learn a reducer's history: samples in order of time and the true y of each.
-
-        All at once: the same as one update after the other, each of weight 1/n, forgetting λ_f^(1/n).
-        """
+        """Learn a reducer's samples in order of time and their true y, as if each had weight 1/n and λ_f^(1/n)."""
         if not samples:
             return
         rows, count, forgetting = self.rows(samples), len(samples), self._config.forgetting
         root = np.sqrt(forgetting ** ((count - 1 - np.arange(count)) / count) / count)
         earlier = math.sqrt(self._config.discount) * root[1:]
-        self._learn(
-            np.concatenate([rows * root[:, None], rows[:-1] * earlier[:, None]]),
-            np.concatenate([labels * root, labels[:-1] * earlier]),
-            forgetting,
-        )
+        rows = np.concatenate([rows * root[:, None], rows[:-1] * earlier[:, None]])
+        self.learn(rows, np.concatenate([labels * root, labels[:-1] * earlier]), forgetting)
 
-    def _learn(self, rows: FloatVector, labels: FloatVector, forgetting: float) -> None:
+    def learn(self, rows: FloatVector, labels: FloatVector, forgetting: float) -> None:
         """Update K, φ and P of the module's docstring, for any number of rows: Χ, shape [M, J·6], and Y, shape [M]."""
         # P's inverse is λ_f of the old one plus ΧᵀΧ, so parts of Χ may follow each other. A small system is solved by
         # one thread; a large one wakes all of the linear algebra library's, which cost 40 times their work.
@@ -122,8 +107,6 @@ class Fuzzy:
         self.parameters = self.parameters + gain @ (labels - rows @ self.parameters)
         p = (self._p - gain @ spread.T) / forgetting
         self._p = (p + p.T) / 2.0
-
-    # State
 
     def dump(self) -> Mapping[str, Any]:
         """Return the parameters and the upper triangle of P, exactly: some 1.9 kB."""
@@ -167,7 +150,7 @@ class Phases:
     lengths_s: tuple[float, ...] = (0.0,) * RULES  # of each phase
     input_bytes: float = 0.0  # of a reducer
 
-    def after(self, lengths_s: Sequence[float], input_bytes: float) -> Phases:
+    def after(self, lengths_s: Sequence[float], input_bytes: float) -> "Phases":
         """Return the means with one reducer more; beyond `_MOST` of them the older ones count less."""
         count = self.count + 1
         share = 1.0 / min(count, _MOST)
@@ -197,7 +180,7 @@ class Phases:
         return [self.count, *self.lengths_s, self.input_bytes]
 
     @classmethod
-    def restored(cls, numbers: Any) -> Phases | None:
+    def restored(cls, numbers: Any) -> "Phases | None":
         """Return the means of a dump; None where it is none."""
         if not isinstance(numbers, list) or len(numbers) != RULES + 2:
             return None
@@ -207,13 +190,9 @@ class Phases:
         return cls(count=int(count), lengths_s=tuple(map(float, lengths_s)), input_bytes=float(input_bytes))
 
 
-UNKNOWN = Phases()
-"""Of a program none of whose reducers has ended."""
-_MOST = 64
-"""Reducers, after which one more counts as much as all others together do less (as `run_times.fit`)."""
-_PRIOR = 0.3
-"""Part of a phase after which its own pace counts as much as what the phase usually takes."""
-_MOST_TIMES = 4.0
-"""By which an estimate differs from the usual length."""
+UNKNOWN = Phases()  # of a program none of whose reducers has ended
+_MOST = 64  # reducers, after which one more counts as much as all others together do less (as `run_times.fit`)
+_PRIOR = 0.3  # part of a phase after which its own pace counts as much as what the phase usually takes
+_MOST_TIMES = 4.0  # by which an estimate differs from the usual length
 _LEAST_S = 0.1
 _ROUNDING = 1e-9

@@ -16,36 +16,26 @@ always before they were learned from.
 | mean | the mean time of the class' reducers, less the time so far: what is trivial |
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
+from boathouse_policies.framework import Figure
 from boathouse_policies.framework.programs import Contest, Programs
+from boathouse_policies.ikayak.config import Config
 from boathouse_policies.ikayak.predictors import INPUT, LAG, RAN, RULES, UNKNOWN, WIDTH, Fuzzy, Phases, Sample
 from boathouse_policies.model import FloatVector, Stage, TaskClass
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+Key: TypeAlias = str  # of a class of jobs: its program, or a job's id
 
-    from boathouse_policies.framework import Figure
-    from boathouse_policies.ikayak.config import Config
-
-Key: TypeAlias = str
-"""Of a class of jobs: its program, or a job's id."""
-
-UNIT_S = 60.0
-"""Times in the model are in minutes, so that all regressors are of about one size."""
-UNIT_BYTES = float(1 << 30)
-"""Inputs in the model are in GiB."""
-LEAST_SEEN = 0.05
-"""Of a phase, before its pace counts: that of its first moments may be wrong a hundredfold."""
-MOST_SAMPLES = 128
-"""Kept of a reducer; then every second one is dropped and only every second is taken."""
+UNIT_S = 60.0  # times in the model are in minutes, so that all regressors are of about one size
+UNIT_BYTES = float(1 << 30)  # inputs in the model are in GiB
+LEAST_SEEN = 0.05  # of a phase, before its pace counts: that of its first moments may be wrong a hundredfold
+MOST_SAMPLES = 128  # kept of a reducer; then every second one is dropped and only every second is taken
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -159,8 +149,6 @@ class Bank:
         """Return the model of a class; the prior rules if nothing was learned of it."""
         return self._models.get(key) or Fuzzy(self._config)
 
-    # Learning
-
     def ended(self, key: Key, stage: Stage, seconds: float) -> None:
         """Learn how long a map or reducer took."""
         means = self._means.use(key) or {}
@@ -170,10 +158,7 @@ class Bank:
             self._maps.add(seconds)
 
     def learn(self, key: Key, history: History, ended_s: float) -> None:
-        """Learn from the reports of a reducer that ended: their labels are known now, and are replayed.
-
-        `ended` comes after it, so that the mean is judged by what it did not know.
-        """
+        """Learn from the reports of a reducer that ended, before `ended`: so the mean is judged by what it knew."""
         samples, labels = history.samples, history.labels(ended_s)
         self._judge(key, samples, labels)
         model = self._models.use(key) or Fuzzy(self._config)
@@ -196,8 +181,6 @@ class Bank:
         for table in (self._models, self._means, self._phases):
             table.pop(key, None)
         self._contest.forget(key)
-
-    # Predicting
 
     def mean_s(self, key: Key, stage: Stage) -> float | None:
         """Return the mean of a class' maps or reducers; None if none has ended."""
@@ -246,8 +229,6 @@ class Bank:
                 return np.maximum((self.mean_s(key, Stage.REDUCE) or 0.0) / UNIT_S - ran, 0.0)
             case _:
                 assert_never(by)
-
-    # State
 
     def dump(self) -> Mapping[str, Any]:
         """Return all models and means, as JSON values."""

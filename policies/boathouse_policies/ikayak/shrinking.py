@@ -10,23 +10,29 @@ faster than local with 80 %, which is faster than remote with 100 %). In that or
 Any map may do without `Config.crumbs` of its CPU: beside reducers that keep a millicore each, no whole core is free.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Figures, Filter, Hooks, Score, Sized, Sizer
+from boathouse_policies.framework import (
+    Assignment,
+    CycleState,
+    Figure,
+    Figures,
+    Filter,
+    Hooks,
+    PendingClass,
+    Score,
+    Sized,
+    Sizer,
+    Where,
+)
+from boathouse_policies.ikayak.book import Book
 from boathouse_policies.ikayak.config import Config, Shrink
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from boathouse_policies.framework import Assignment, CycleState, Figure, PendingClass, Where
-    from boathouse_policies.ikayak.book import Book
 
 _TOO_SMALL = model.Verdict(code=model.Code.SIZING, message="only maps with their input on a node are shrunk")
 
@@ -43,8 +49,6 @@ class Shrinking(Sizer, Filter, Hooks, Figures):
         self._least_share = min(self._whole_share, 1.0 if self._shrink is Shrink.OFF else config.least_share)
         self._book = book
 
-    # Hooks
-
     def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Note that a class' input is in blocks: its maps count for μ."""
         pending = assignment.pending
@@ -55,8 +59,6 @@ class Shrinking(Sizer, Filter, Hooks, Figures):
         """Return the share of its CPU that a task got which was shrunk."""
         requested, got = assignment.pending.task_class.resources.cpu_milli, assignment.resources.cpu_milli
         return (("cpuShare", got / requested),) if got < requested else ()
-
-    # Sizer
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """Return the smallest map that may be decided."""
@@ -105,8 +107,6 @@ class Shrinking(Sizer, Filter, Hooks, Figures):
         needs = ((model.CPU, cpu), (model.MEMORY, memory), (_STORAGE, demand.ephemeral_storage_bytes), (model.PODS, 1))
         return max(0, min([free[row] // need for row, need in needs if need]))
 
-    # Filter
-
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return where a whole map fits, or a shrunk one whose input is there."""
         if not self.concerns(pending):
@@ -117,8 +117,7 @@ class Shrinking(Sizer, Filter, Hooks, Figures):
         local: model.BoolVector = pending.levels[where] == _AT_INPUT
         if not np.count_nonzero(local):  # as a rule: few nodes have room, and few have its input
             return whole
-        passing: model.BoolVector = whole | (local & self._fits_shrunk(pending, state, where))
-        return passing
+        return np.asarray(whole | (local & self._fits_shrunk(pending, state, where)), np.bool_)
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Return whether a map fits on one node, whole, or shrunk beside its input."""
@@ -137,10 +136,7 @@ class Shrinking(Sizer, Filter, Hooks, Figures):
 
 
 class LocalFirst(Score):
-    """A score for maps: local and whole, local and shrunk, remote (Figure 6); then the rank of other tasks.
-
-    That rank is within 0..1 or -1..0.
-    """
+    """A score for maps: local and whole, local and shrunk, remote (Figure 6); then another rank, of a span of 1."""
 
     def __init__(self, shrinking: Shrinking, base: Score) -> None:
         self._shrinking = shrinking
@@ -174,9 +170,8 @@ def fits_at(state: CycleState, where: int | Where, cpu_milli: int, memory_bytes:
 def _shared(demand: model.Resources, free: Sequence[int], accepted: int) -> model.Resources:
     """Compute R = min(R_demand, R_free/P); where only CPU is shrunk, P is such that all of the memory is there."""
     cpu, memory = free[model.CPU] // accepted, free[model.MEMORY] // accepted
-    return dataclasses.replace(
-        demand, cpu_milli=min(demand.cpu_milli, cpu), memory_bytes=min(demand.memory_bytes, memory)
-    )
+    cpu, memory = min(demand.cpu_milli, cpu), min(demand.memory_bytes, memory)
+    return dataclasses.replace(demand, cpu_milli=cpu, memory_bytes=memory)
 
 
 _SPAN = 4.0

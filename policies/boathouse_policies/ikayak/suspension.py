@@ -18,11 +18,9 @@ Beyond the paper (ours):
   an executor.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -42,11 +40,7 @@ from boathouse_policies.framework import (
     Where,
 )
 from boathouse_policies.ikayak.book import SPARK, Book, Reducer
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping, Sequence
-
-    from boathouse_policies.ikayak.config import Config
+from boathouse_policies.ikayak.config import Config
 
 REASON = "it waits for map output; its CPU goes to its job's maps"
 READY = "its map output is there"
@@ -82,8 +76,6 @@ class Suspension(Controller, Filter, Hooks, Figures):
         """Whether reducers are suspended at all."""
         return self._config.suspension
 
-    # Controller
-
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Decide whom to suspend and whom to resume."""
         now_s = view.now_s
@@ -98,12 +90,7 @@ class Suspension(Controller, Filter, Hooks, Figures):
         self.paused = {reducer: until_s for reducer, until_s in away.items() if reducer not in back} | pausing
         self._hungry = waiting.keys()
         return [
-            *(
-                model.Resume(
-                    task=_task(reducer), node=reducer.task.node, resources=reducer.task.resources, reason=reason
-                )
-                for reducer, reason in back.items()
-            ),
+            *(_resume(reducer, reason) for reducer, reason in back.items()),
             *(self._suspend(reducer, until_s) for reducer, until_s in pausing.items()),
         ]
 
@@ -119,7 +106,6 @@ class Suspension(Controller, Filter, Hooks, Figures):
     def _pausing(
         self, due: Sequence[Reducer], waiting: Mapping[model.JobId, int], queue: SchedulingQueue, view: ClusterView
     ) -> dict[Reducer, float]:
-        """Return which reducers to suspend, and until when."""
         for_s = length_s(self.delay_factor(view), self._config) if due and waiting else 0.0
         if for_s <= 0:
             return {}
@@ -224,6 +210,11 @@ def _reason_to_resume(reducer: Reducer, waiting: Mapping[model.JobId, int], queu
     if not waiting:
         return NO_USE
     return KEPT if reducer.task.node in queue.reserved else ""
+
+
+def _resume(reducer: Reducer, reason: str) -> model.Resume:
+    task = reducer.task
+    return model.Resume(task=_task(reducer), node=task.node, resources=task.resources, reason=reason)
 
 
 def _task(reducer: Reducer) -> model.Task:

@@ -20,8 +20,6 @@ quadratic models of 5.4, decide nothing: they are with what reproduces the paper
 Each module lists its readings and deviations with their reasons.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from types import MappingProxyType
 
@@ -53,10 +51,7 @@ _PAPER = Config()
 def build(
     score: Score = LEAST_LOADED, config: Config = _PAPER, *, name: str = "ila", order: JobOrder | None = None
 ) -> Profile:
-    """Return the profile `ila`, with a state of its own; jobs are in the order of fair sharing if none is given.
-
-    The score ranks nodes for stages other than maps and reducers, and where interference does not matter.
-    """
+    """Return the profile `ila`, with a state of its own; order (default: fair) and score are for what it leaves."""
     interference = None if config.threshold is None else Interference(config)
     delay = AdaptiveDelay(config) if config.locality else None
     judge = () if interference is None else (interference,)

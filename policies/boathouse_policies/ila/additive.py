@@ -8,22 +8,17 @@ spends on it. Fitted by least squares of relative errors with non-negative coeff
 `exponential`. Flat until a host is full and then steep, which no exponential is, is no special case for it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from boathouse_policies.ila import profiling
 from boathouse_policies.ila.exponential import Weights
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies.ila.fitting import Samples
-    from boathouse_policies.model import FloatVector
+from boathouse_policies.ila.fitting import Samples
+from boathouse_policies.model import FloatVector
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,7 +50,7 @@ class Additive:
         return {name: [round(value, 4) for value in getattr(self, name).tolist()] for name in _SIZES}
 
     @classmethod
-    def load(cls, state: Any) -> Additive | None:
+    def load(cls, state: Any) -> "Additive | None":
         """Restore the model from `dump`; None where it is none."""
         if not isinstance(state, dict) or not all(_are_coefficients(state.get(name), n) for name, n in _SIZES.items()):
             return None

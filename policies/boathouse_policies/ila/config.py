@@ -1,7 +1,5 @@
 """The constants of ILA, each with where it comes from."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

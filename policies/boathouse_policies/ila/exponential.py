@@ -7,21 +7,16 @@ A prediction splits into what depends on the system alone, worked out once for a
 So all classes of tasks are predicted for all nodes at the price of a few additions each.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from boathouse_policies.ila import profiling
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies.model import FloatVector
+from boathouse_policies.model import FloatVector
 
 
 class Weights(NamedTuple):
@@ -74,14 +69,10 @@ class Term:
         return {"scale": self.scale, "gamma": _rounded(self.gamma), "mean": _rounded(self.mean), "most": self.most}
 
     @classmethod
-    def load(cls, state: Mapping[str, Any]) -> Term:
+    def load(cls, state: Mapping[str, Any]) -> "Term":
         """Restore a term from `dump`."""
-        return cls(
-            scale=float(state["scale"]),
-            gamma=np.array(state["gamma"], np.float64),
-            mean=np.array(state["mean"], np.float64),
-            most=float(state["most"]),
-        )
+        rows = {name: np.array(state[name], np.float64) for name in ("gamma", "mean")}
+        return cls(scale=float(state["scale"]), most=float(state["most"]), **rows)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,21 +90,17 @@ class Exponential:
 
     def parts(self, system: FloatVector) -> FloatVector:
         """Return the exponentials of each term without the task's part, shape [2, N]."""
-        exponents: FloatVector = self._gammas @ system
-        exponents -= self._moved
+        gammas, moved = self._of_system
+        exponents: FloatVector = gammas @ system - moved
         np.minimum(exponents, _STEEP, out=exponents)
         return np.exp(exponents, out=exponents)
 
     @functools.cached_property
-    def _gammas(self) -> FloatVector:
-        """Of the system, shape [2, 8]."""
-        return np.array([term.gamma[: profiling.SYSTEM] for term in self.terms])
-
-    @functools.cached_property
-    def _moved(self) -> FloatVector:
-        """The exponents at the means, shape [2, 1]."""
-        means = [float(term.gamma[: profiling.SYSTEM] @ term.mean[: profiling.SYSTEM]) for term in self.terms]
-        return np.array(means)[:, None]
+    def _of_system(self) -> tuple[FloatVector, FloatVector]:
+        """The gammas of the system's metrics, shape [2, 8], and the exponents at the means, shape [2, 1]."""
+        of_terms = [(term.gamma[: profiling.SYSTEM], term.mean[: profiling.SYSTEM]) for term in self.terms]
+        moved = np.array([float(gamma @ mean) for gamma, mean in of_terms])
+        return np.array([gamma for gamma, _ in of_terms]), moved[:, None]
 
     def weights(self, task: profiling.Demand) -> Weights:
         """Return the exponentials of the task's part, and the rest of the largest exponent."""
@@ -131,7 +118,7 @@ class Exponential:
         return {"family": FAMILY, "cpu": self.cpu.dump(), "io": self.io.dump(), "constant": self.constant}
 
     @classmethod
-    def load(cls, state: Mapping[str, Any]) -> Exponential:
+    def load(cls, state: Mapping[str, Any]) -> "Exponential":
         """Restore the model from `dump`."""
         return cls(cpu=Term.load(state["cpu"]), io=Term.load(state["io"]), constant=float(state["constant"]))
 

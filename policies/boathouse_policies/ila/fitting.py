@@ -20,28 +20,22 @@ Deviations:
   paper's sum).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
 import operator
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from boathouse_policies.ila import profiling
 from boathouse_policies.ila.exponential import Exponential, Term
+from boathouse_policies.model import BoolVector, FloatVector
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    import numpy.typing as npt
-
-    from boathouse_policies.model import BoolVector, FloatVector
-
-    Curve: TypeAlias = Callable[[FloatVector], tuple[FloatVector, FloatVector]]
-    """From parameters [p] to predictions [n] and their derivatives [n, p]."""
+Curve: TypeAlias = Callable[[FloatVector], tuple[FloatVector, FloatVector]]
+"""From parameters [p] to predictions [n] and their derivatives [n, p]."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +48,7 @@ class Samples:
     relative: bool = True  # whether a fit is to make errors in relation to S small; if not, as they are
 
     @classmethod
-    def of_rows(cls, rows: Sequence[Sequence[float]]) -> Samples:
+    def of_rows(cls, rows: Sequence[Sequence[float]]) -> "Samples":
         """Make samples from lists of the eleven metrics and the slowdown."""
         table = np.array(rows, np.float64).reshape(len(rows), profiling.ALL + 1).T
         return cls(table[: profiling.ALL], table[profiling.ALL])
@@ -79,12 +73,12 @@ class Samples:
         """Whether a model can be fitted to them: they are not too few, nor all the same."""
         return len(self) >= _FEWEST and float(np.ptp(self.slowdown)) >= _FLAT
 
-    def of(self, which: BoolVector | npt.NDArray[np.intp] | slice) -> Samples:
+    def of(self, which: BoolVector | npt.NDArray[np.intp] | slice) -> "Samples":
         """Select some of the samples."""
         counted = None if self.counted is None else self.counted[which]
         return Samples(self.rows[:, which], self.slowdown[which], counted, self.relative)
 
-    def beside(self, others: Samples) -> Samples:
+    def beside(self, others: "Samples") -> "Samples":
         """Join these samples with others."""
         counted = [np.ones(len(some)) if some.counted is None else some.counted for some in (self, others)]
         rows, slowdown = np.hstack([self.rows, others.rows]), np.concatenate([self.slowdown, others.slowdown])
@@ -92,14 +86,20 @@ class Samples:
 
 
 def fit(samples: Samples, *, before: Exponential | None = None, start: Exponential | None = None) -> Exponential | None:
-    """Fit a model; None where the samples are too few, or all the same. Samples of both kinds make it good for both.
+    """Fit a model to samples of both kinds; None where they are too few, or all the same.
 
-    The variables of a model `before` are kept, which is quick; with None they are selected. Such a fit begins from the
-    parameters of `start` too, and the better of the two is taken.
+    The variables of a model `before` are kept, which is quick (with None they are selected), and the better fit is
+    taken of those from its parameters and from those of `start`.
     """
     if not samples.are_enough:
         return None
-    return exponential(samples) if before is None else _refitted(samples, before, start)
+    if before is None:
+        return exponential(samples)
+    variables = ((term, row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma).tolist())
+    chosen = tuple(term * profiling.ALL + row for term, row in variables)
+    fits = [(joint, joint.fit(chosen)) for joint in (_Joint(samples, of) for of in (before, start) if of is not None)]
+    joint, best = min(fits, key=lambda fit: fit[1].cost)
+    return joint.model(best)
 
 
 def standardised(rows: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
@@ -174,24 +174,11 @@ def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
     return Exponential(cpu=cpu, io=io, constant=constant)
 
 
-def _refitted(samples: Samples, before: Exponential, start: Exponential | None) -> Exponential:
-    """Fit both terms together with the variables of the model before."""
-    chosen = tuple(
-        term * profiling.ALL + int(row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma)
-    )
-    fits = [(joint, joint.fit(chosen)) for joint in (_Joint(samples, of) for of in (before, start) if of is not None)]
-    joint, best = min(fits, key=lambda fit: fit[1].cost)
-    return joint.model(best)
-
-
 _FIRST_STEPS, _STEPS = 60, 20  # of Gauss-Newton over both terms, from far away and from near a minimum
 
 
 class _Joint:
-    """Gauss-Newton over both terms at once, from the parameters of a model.
-
-    A variable is its term (0 or 1) times 11 plus its row.
-    """
+    """Gauss-Newton over both terms at once, from a model; a variable is its term (0 or 1) times 11 plus its row."""
 
     def __init__(self, samples: Samples, start: Exponential) -> None:
         self._samples = samples
@@ -212,8 +199,7 @@ class _Joint:
             for term in (0, 1)
         ]
 
-    def fit(self, chosen: tuple[int, ...], steps: int = _STEPS) -> Choice:
-        """Fit with some variables."""
+    def fit(self, chosen: tuple[int, ...], steps: int = _STEPS) -> "Choice":
         y, weight, rows = self._samples.slowdown, self._samples.weight, self._rows(chosen)
         terms = [[scale, *gamma[of].tolist()] for (scale, gamma), of in zip(self._start, rows, strict=True)]
         curve = exponentials([self._z[:, of] for of in rows], weight, ridge=_RIDGE_SLOPES)
@@ -221,13 +207,12 @@ class _Joint:
         found, sse = solve(curve, np.array([*terms[0], *terms[1], self._constant]), goal, steps=steps)
         return Choice.of_fit(chosen, found, sse, len(y))
 
-    def model(self, choice: Choice) -> Exponential:
-        """Return the model that a fit found."""
+    def model(self, choice: "Choice") -> Exponential:
         rows = self._rows(choice.chosen)
         cpu, io, constant = np.split(choice.parameters, [1 + len(rows[0]), -1])
-        gammas = (expanded(of, term[1:]) / self._scale for of, term in zip(rows, (cpu, io), strict=True))
         terms = [
-            _term(math.exp(t[0]), gamma, self._mean, self._samples) for t, gamma in zip((cpu, io), gammas, strict=True)
+            _term(math.exp(of[0]), expanded(chosen, of[1:]) / self._scale, self._mean, self._samples)
+            for of, chosen in zip((cpu, io), rows, strict=True)
         ]
         return Exponential(cpu=terms[0], io=terms[1], constant=float(constant[0]))
 
@@ -243,7 +228,7 @@ class Choice(NamedTuple):
     cost: float  # by the criterion
 
     @classmethod
-    def of_fit(cls, chosen: tuple[int, ...], parameters: FloatVector, sse: float, count: int) -> Choice:
+    def of_fit(cls, chosen: tuple[int, ...], parameters: FloatVector, sse: float, count: int) -> "Choice":
         """Return the outcome of a fit to this many observations; a constant where there is no variable."""
         size = len(parameters) if chosen else 1
         return cls(chosen, parameters, count * math.log(max(sse / count, 1e-12)) + size * math.log(count))
@@ -276,10 +261,7 @@ def prune(best: Choice, fit: Callable[[tuple[int, ...]], Choice], keep: tuple[in
 
 
 def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) -> tuple[FloatVector, float]:
-    """Minimize the sum of squared errors of a curve from `start`, shape [p], to what was observed, shape [n].
-
-    Return the parameters after at most so many steps, and the sum, never more than at the start.
-    """
+    """Return parameters, shape [p], of least squared errors to y, shape [n], and their sum, at most that of `start`."""
     best, damping = start.copy(), 1e-2
     predicted, slopes = curve(best)
     left = y - predicted
@@ -338,10 +320,7 @@ def exponentials(inputs: Sequence[FloatVector], weight: FloatVector, *, ridge: f
 
 
 def first_guess(z: FloatVector, y: FloatVector) -> FloatVector:
-    """Return the start with one exponential: the line through the logarithms of what is above a floor.
-
-    Standardised variables have the shape [n, v], what was observed [n].
-    """
+    """Return the start with one exponential: the line through the logarithms of y, shape [n], above a floor."""
     floor = float(y.min()) - 0.1 * max(float(y.max() - y.min()), 1e-3)
     line = np.linalg.lstsq(np.column_stack([np.ones(len(y)), z]), np.log(y - floor), rcond=None)[0]
     return np.concatenate([line, [floor]])
@@ -350,8 +329,7 @@ def first_guess(z: FloatVector, y: FloatVector) -> FloatVector:
 _NO_ROWS = np.empty((0, 0))
 _FAINT = 1e-3  # a term that is 0 could not grow
 
-BEYOND = 0.7
-"""How far beyond the largest exponent seen a prediction may go: twice the largest slowdown of a term."""
+BEYOND = 0.7  # how far beyond the largest exponent seen a prediction may go: twice the largest slowdown of a term
 
 _FEWEST = 24
 _FLAT = 1e-3

@@ -9,29 +9,24 @@ What was accepted by that margin alone does not raise H_d. H_d changes when a ta
 A node that no instruments measure refuses nobody: there the slowdown is a guess from requests, which ranks nodes only.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework import CycleState, PendingClass
 from boathouse_policies.framework.candidates import fits_in
+from boathouse_policies.framework.shapes import Shape
 from boathouse_policies.ila import profiling
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from boathouse_policies.framework import CycleState, PendingClass
-    from boathouse_policies.framework.shapes import Shape
-    from boathouse_policies.ila.config import Config
-    from boathouse_policies.ila.exponential import Weights
-    from boathouse_policies.ila.monitoring import Monitor
-    from boathouse_policies.ila.profiling import Demand
-    from boathouse_policies.model import BoolVector, FloatVector, IntVector
+from boathouse_policies.ila.config import Config
+from boathouse_policies.ila.exponential import Weights
+from boathouse_policies.ila.monitoring import Monitor
+from boathouse_policies.ila.profiling import Demand
+from boathouse_policies.model import BoolVector, FloatVector, IntVector
 
 
 class Thresholds:
@@ -44,7 +39,7 @@ class Thresholds:
         self._reached = np.zeros(0)
         self._idle_since_s = np.zeros(0)
 
-    def begin(self, now_s: float, monitor: Monitor, idle: IntVector) -> HostThresholds:
+    def begin(self, now_s: float, monitor: Monitor, idle: IntVector) -> "HostThresholds":
         """Return the thresholds in force as a cycle begins with Z_I, the idle slots of each host, shape [H]."""
         if self._names is not monitor.hosts.names:
             self._rename(monitor.hosts.names)
@@ -149,6 +144,10 @@ class Judged(NamedTuple):
     margin: float  # by how much more than a threshold that model's error lets pass
 
 
+Takers: TypeAlias = dict[tuple[Shape, Judged], tuple[int, bool, int | None]]
+"""When it was found out, whether any node has room for a class of a shape, and one that accepts it."""
+
+
 class Slowdowns:
     """What the models predict in one cycle. `weights` says what a model makes of a demand."""
 
@@ -174,7 +173,7 @@ class Slowdowns:
         self._limits: dict[float, FloatVector] = {}
         self._parts: dict[Model, tuple[int, FloatVector]] = {}
         self._columns: dict[Judged, tuple[int, FloatVector]] = {}
-        self._takers: dict[tuple[Shape, Judged], tuple[int, bool, int | None]] = {}
+        self._takers: Takers = {}
         self._before: list[float] = []  # H_d before each placement of this cycle
         self._moved: list[tuple[int, Demand, int]] = []  # placements that the metrics do not include yet
         self._hosts_moved: list[slice | IntVector] = []  # the nodes whose metrics changed, of each placement
@@ -249,14 +248,13 @@ class Slowdowns:
         return has_room, taker is not None
 
     def _still_takes(self, node: int, pending: PendingClass, task: Judged) -> bool:
-        """Return whether a node that had room for a class and accepted it still has and does."""
         has_room = self._state.is_offered(node) and fits_in(pending.shape, self._state.free_on(node))
         return has_room and self.accepts(task, node)
 
     def place(self, node: int, task: Judged, *, is_judged: bool) -> tuple[float, float] | None:
-        """Record a placed task: its host has one more neighbour, and another threshold if Algorithm 1 has accepted it.
+        """Record a placed task; return its predicted slowdown and the largest accepted one, None if it is not judged.
 
-        Return the predicted slowdown, and the largest that was accepted there; None for a task that was not judged.
+        Its host has one more neighbour, and another threshold if Algorithm 1 has accepted it.
         """
         host, thresholds, accepted = self._hosts.places[node], self.thresholds, None
         self._before.append(thresholds.reached.item(host))

@@ -4,29 +4,35 @@ A task request of a node becomes a mask over all nodes: where the predicted slow
 host's threshold allows. Only maps and reducers are judged; what else runs counts as a neighbour.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import statistics
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Figures, Filter, Hooks, Observer, Reserve, Score
+from boathouse_policies.framework import (
+    CycleState,
+    Figure,
+    Figures,
+    Filter,
+    Hooks,
+    Observer,
+    PendingClass,
+    Reserve,
+    SchedulingQueue,
+    Score,
+    Where,
+)
+from boathouse_policies.framework.cycle_state import Assignment
 from boathouse_policies.framework.programs import Contest
+from boathouse_policies.ila.config import Config
 from boathouse_policies.ila.iasm import Judged, Slowdowns, Thresholds
 from boathouse_policies.ila.learning import Learners
 from boathouse_policies.ila.monitoring import Monitor, Running
 from boathouse_policies.ila.profiling import STAGES, ClassProfile, Demand, Profiles, measured
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-
-    from boathouse_policies.framework import CycleState, Figure, PendingClass, SchedulingQueue, Where
-    from boathouse_policies.framework.cycle_state import Assignment
-    from boathouse_policies.ila.config import Config
 
 
 class Interference(Filter, Score, Hooks, Observer, Figures):
@@ -170,7 +176,6 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         return {"interferenceError": [self._error()], "interferenceThreshold": limits.tolist()}
 
     def _error(self) -> float:
-        """Return the error of the median namespace."""
         errors = [learner.error for learner in self.learners]
         return statistics.median_low(errors) if errors else self.learners.first.error
 
@@ -257,10 +262,8 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         return None
 
     def _alone_s(self, known: ClassProfile, stated_s: float | None, event: model.Finished) -> float:
-        """Return how long a task would have run without neighbours, within what is possible.
-
-        A reducer waits for maps: what it uses on average is by its real run time.
-        """
+        """Return how long a task would have run without neighbours, within what is possible."""
+        # A reducer waits for maps: what it uses on average is by its real run time.
         alone_s = (known.is_map and (stated_s or known.alone_s)) or event.duration_s
         most = self.config.largest_slowdown
         computes_s = min(event.counters.get("cpu_s", 0.0) / known.most_cpus, event.duration_s)
@@ -279,10 +282,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
 
 
 class Retry(Reserve):
-    """A Reserve that keeps no node: what interference refused everywhere is retried after a while.
-
-    No event tells that a host has had idle slots for long enough.
-    """
+    """Retries what was refused everywhere: no event tells that a host has had idle slots for long enough."""
 
     def __init__(self, interference: Interference) -> None:
         self._interference = interference

@@ -18,25 +18,19 @@ Deviation: each namespace has a learner of its own. What a task reports of its u
 for a task is as slow as its author likes: so it weighs on the predictions of its own namespace only.
 """
 
-from __future__ import annotations
-
 import copy
-import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from boathouse_policies.framework.programs import Programs
 from boathouse_policies.ila import additive, fitting, profiling
+from boathouse_policies.ila.additive import Additive
+from boathouse_policies.ila.config import Config
 from boathouse_policies.ila.exponential import FAMILY, Exponential
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from boathouse_policies.ila.additive import Additive
-    from boathouse_policies.ila.config import Config
-    from boathouse_policies.model import NamespaceName
+from boathouse_policies.model import NamespaceName
 
 
 class Learner:
@@ -49,7 +43,6 @@ class Learner:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Forget what was observed, and the model with it."""
         self.model, self.additive = self._first
         self.error = self._config.first_error  # mean of |S - predicted| / S, where it was not fitted to S (5.4)
         self._is_fitted = False
@@ -61,23 +54,14 @@ class Learner:
         """By how much more than a threshold is accepted: the model's own error, up to a limit."""
         return min(self.error, self._config.largest_error)
 
-    def fork(self) -> Learner:
+    def fork(self) -> "Learner":
         """Return a learner that begins as this one, and goes on by itself."""
         return copy.copy(self)  # nothing of it is changed in place
 
-    def train(self, samples: fitting.Samples) -> None:
-        """Train offline (4.1) on this cluster: these samples stay in every fit, instead of what stands for them.
-
-        They are of both kinds and of any load. Too few change nothing.
-        """
-        found = fitting.fit(samples)
-        if found is None:
-            return
-        kept = np.arange(0, len(samples), max(1, len(samples) // _KEPT))
-        self.model, self._is_fitted = found, True
-        self._offline = dataclasses.replace(samples.of(kept), counted=np.full(len(kept), _COUNTED))
-        self.additive = additive.fit(samples)
-        self._first = self.model, self.additive
+    def begin_with(self, model: Exponential, additive_model: Additive, offline: fitting.Samples) -> None:
+        """Begin with models that were trained offline (4.1): these samples, instead of ours, stay in every fit."""
+        self._first, self._offline = (model, additive_model), offline
+        self.model, self.additive, self._is_fitted = model, additive_model, True
 
     @property
     def models(self) -> tuple[Exponential, Additive, Additive]:
@@ -126,10 +110,7 @@ class Learner:
         return {**models, "error": round(self.error, 4), "fitted": self._is_fitted}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Restore the learner from `dump`.
-
-        A model of another form, as earlier versions could have, is not taken over, nor one with an error beyond reason.
-        """
+        """Restore the learner from `dump`, but no model of an earlier version's form or with an error beyond reason."""
         model, error = state.get("model"), float(state.get("error", self._config.first_error))
         if model is not None and model.get("family") == FAMILY and 0 <= error <= self._config.worst_error:
             self.model, self._is_fitted = Exponential.load(model), bool(state.get("fitted", False))
@@ -205,7 +186,6 @@ def _spread(count: int, dimensions: int) -> np.ndarray:
 
 
 _FIRST_PATIENCE, _GROWTH = 1, 4  # fits between two selections
-_KEPT, _COUNTED = 400, 0.25  # arbitrary: of the offline samples; together as much as a hundred new ones
 _NEW = 0.3  # arbitrary: how much a hundred new observations count in the error
 _SAMPLES, _COUNTED_FIRST = 256, 0.1  # all together count as much as some two dozen observations
 _STEEP_CPU, _LOW_CPU = 9.0, 1.24e-4

@@ -12,18 +12,13 @@ the other; here all free nodes are seen at once and the closest is taken, so a c
 enough. W_j is the time since the class was first passed over. A class without input in blocks has nothing to wait for.
 """
 
-from __future__ import annotations
-
 import collections
-from typing import TYPE_CHECKING
 
 from boathouse_policies import model
 from boathouse_policies.baselines.delay import Delay
+from boathouse_policies.framework import PendingClass
+from boathouse_policies.ila.config import Config
 from boathouse_policies.ila.profiling import STAGES
-
-if TYPE_CHECKING:
-    from boathouse_policies.framework import PendingClass
-    from boathouse_policies.ila.config import Config
 
 
 class AdaptiveDelay(Delay):

@@ -9,21 +9,17 @@ Where instruments do not count bytes, the share of time in which tasks waited fo
 that the disk was busy.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import Groups, Layout
 from boathouse_policies.ila.profiling import IDLE, Demand
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Total: TypeAlias = tuple[float, float, float]
 """CPU seconds, and seconds of the host's disks reading and writing, that were used by some time."""
@@ -140,8 +136,6 @@ class Monitor:
             self._changed.clear()
         return self._use
 
-    # Tasks
-
     def placed(self, task_id: model.TaskId, task: Running) -> None:
         """Count a task in flight to a node."""
         self._now_s = now_s = task.since_s
@@ -167,9 +161,9 @@ class Monitor:
             self._begin(task, task.place, now_s)
 
     def gone(self, task_id: model.TaskId, now_s: float) -> tuple[int, Demand, Demand] | None:
-        """Remove a task that ended; return its node's place, and the mean use meanwhile of its node and its host.
+        """Remove a task that ended; return its node's place, and the mean use of node and host, its own included.
 
-        The task itself is included. None where that is not known: nor if a map there counted by a guess meanwhile.
+        None where that is not known: nor if a map there counted by a guess meanwhile.
         """
         task = self._tasks.pop(task_id, None)
         if task is None:
@@ -240,10 +234,7 @@ class Monitor:
         task.demand = demand
 
     def around(self, place: int, node: Demand, host: Demand, own: Demand) -> list[float]:
-        """Return the system's metrics, length 8, while a task ran, without what it used itself.
-
-        Of the node at this place, and its host, `gone` says what was used.
-        """
+        """Return the system's metrics, length 8, while a task ran, without its own use, from what `gone` returned."""
         per_core = float(self.unit[0, place])
         here, host = _less(node, own), _less(host, own)
         neighbours = _less(host, here)
@@ -282,7 +273,6 @@ class Monitor:
         self._exceed(place, Demand(cpu, read, write), now_s)
 
     def _show_idle(self, node: model.NodeName, now_s: float) -> None:
-        """Reset the idle use to what the node's instruments measured."""
         for task in self._left_to_instruments.get(node, _NONE).values():
             if task.is_guess and not task.is_shown:
                 self._recount(task, IDLE, now_s)

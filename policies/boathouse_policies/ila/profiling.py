@@ -19,35 +19,26 @@ The run time without neighbours, T of S = T_real / T, the paper measured offline
 it is what the model makes of the run times seen: their sum over the sum of the slowdowns that were predicted for them.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.programs import Programs
+from boathouse_policies.ila.config import Config
+from boathouse_policies.model import FloatVector
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies.ila.config import Config
-    from boathouse_policies.model import FloatVector
-
-
-C_U, C_A, C_0, R_U, W_U, R_A, W_A, IO_U, T_C, T_R, T_W = range(11)
-"""Rows: of the system CPU and I/O, then of the task."""
+C_U, C_A, C_0, R_U, W_U, R_A, W_A, IO_U, T_C, T_R, T_W = range(11)  # rows: of the system CPU and I/O, then of the task
 
 NAMES = ("c_u", "c_a", "c_0", "r_u", "w_u", "r_a", "w_a", "io_u", "t_c", "t_r", "t_w")
 SYSTEM, ALL = T_C, len(NAMES)
 
-CPU_ROWS = (T_C, C_U, C_A, C_0)
-"""Of equation 1."""
+CPU_ROWS = (T_C, C_U, C_A, C_0)  # of equation 1
 
-IO_ROWS = (T_R, T_W, R_U, W_U, R_A, W_A, IO_U, C_0)
-"""Of equation 2."""
+IO_ROWS = (T_R, T_W, R_U, W_U, R_A, W_A, IO_U, C_0)  # of equation 2
 
 
 class Demand(NamedTuple):
@@ -57,7 +48,7 @@ class Demand(NamedTuple):
     read: float  # share of a host's disks
     write: float
 
-    def bounded(self, cpus: float) -> Demand:
+    def bounded(self, cpus: float) -> "Demand":
         """Return no more than a host has, with so many CPUs: what a task reports may be more than any can use."""
         return Demand(min(self.cpu, cpus), min(self.read, 1.0), min(self.write, 1.0))
 
@@ -66,9 +57,9 @@ IDLE = Demand(0.0, 0.0, 0.0)
 
 
 def system(node: FloatVector, host: FloatVector, beyond: FloatVector) -> FloatVector:
-    """Return the system's metrics, shape [8, N], by the use of CPU, reads and writes as parts of a host, shape [3, N].
+    """Return the system's metrics, shape [8, N], by CPU, reads and writes as parts of a host, shape [3, N].
 
-    That is the use of each virtual machine, and of all of its host together. `beyond` is c_0, shape [N].
+    They are those of each virtual machine, and of its host in all. `beyond` is c_0, shape [N].
     """
     rows = np.empty((SYSTEM, node.shape[1]))
     rows[[C_U, R_U, W_U]] = node

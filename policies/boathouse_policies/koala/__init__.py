@@ -14,33 +14,14 @@ that still read map output from them, have ended; the paper does not say what be
 workers is left to the profile's score, as KOALA leaves it to "one of its placement policies".
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from boathouse_policies.framework import Profile, Score, questions
-from boathouse_policies.koala.cluster import Change, Cluster, Grower, Kind, grower, load
+from boathouse_policies.koala.cluster import Cluster, Kind
 from boathouse_policies.koala.config import Config, Partition, Policy, Reading
 from boathouse_policies.koala.controller import Koala, Terms
 
-__all__ = [
-    "ADDED",
-    "Change",
-    "Cluster",
-    "Config",
-    "Grower",
-    "Kind",
-    "Koala",
-    "Partition",
-    "Policy",
-    "Reading",
-    "Terms",
-    "added",
-    "build",
-    "grower",
-    "load",
-    "of",
-]
+__all__ = ["ADDED", "Cluster", "Config", "Kind", "Partition", "Policy", "Reading", "Terms", "added", "build", "of"]
 
 _PAPER = Config()
 ADDED = Config(report_every_s=0.0)

@@ -22,22 +22,15 @@ Deviation: nodes that were taken and are not up yet count with their slots, free
 than it is offered nodes takes them again for the same tasks.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from boathouse_policies import model
 from boathouse_policies.koala.config import Config, Policy, Reading
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies import model
-
-UNBOUNDED = 1 << 30
-"""More nodes than any cluster has."""
+UNBOUNDED = 1 << 30  # more nodes than any cluster has
 
 
 class Kind(enum.StrEnum):

@@ -1,14 +1,11 @@
 """The constants of Koala, each with where it comes from."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 
 from boathouse_policies.model.values import check_ranges
 
-_EXACT = 1 + 1e-9
-"""Thresholds that are equal as percentages are equal."""
+_EXACT = 1 + 1e-9  # thresholds that are equal as percentages are equal
 
 
 class Policy(enum.StrEnum):

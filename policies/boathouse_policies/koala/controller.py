@@ -18,24 +18,18 @@ would change nothing do not count, such as those at the limit of their queue.
 A "node" of a cluster is a pod: a node of Kubernetes with room for several is as many idle ones.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import heapq
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework import ClusterView, QueuedClass, SchedulingQueue
 from boathouse_policies.framework.questions import Controller, Observer
 from boathouse_policies.koala.cluster import Change, Cluster, Grower, Kind, grower, read
 from boathouse_policies.koala.config import Config, Partition, Policy
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from boathouse_policies.framework import ClusterView, QueuedClass, SchedulingQueue
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +39,6 @@ class Pool:
     site: str
     nodes: int
     users: frozenset[model.JobId]
-
-
-def pools(idle: Mapping[str, int], sites: Mapping[Cluster, Collection[str]]) -> list[Pool]:
-    """Return the pools where a cluster may use either all or none of a site."""
-    users = {site: frozenset(cluster.name for cluster, usable in sites.items() if site in usable) for site in idle}
-    return [Pool(site=site, nodes=nodes, users=users[site]) for site, nodes in idle.items()]
 
 
 def without(idle: Collection[Pool], needed: int) -> list[Pool]:
@@ -68,11 +56,7 @@ def without(idle: Collection[Pool], needed: int) -> list[Pool]:
 def split(
     idle: Collection[Pool], clusters: Collection[Cluster], partition: Partition
 ) -> dict[model.JobId, dict[str, int]]:
-    """Return the part of each cluster: nodes by site, no more than it may take; all sites together, or each by itself.
-
-    Without that bound they add up to the idle nodes that some cluster may use. No cluster need be able to use some of
-    them.
-    """
+    """Return each cluster's nodes by site, as many as it may take, of all idle ones or (per site) of each site's."""
     known = {cluster.name: cluster for cluster in clusters}
     parts: dict[model.JobId, dict[str, int]] = {name: {} for name in known}
     dealt: collections.Counter[tuple[str, model.JobId]] = collections.Counter()
@@ -103,10 +87,7 @@ def split(
 
 
 def reclaims(needed: int, clusters: Sequence[Cluster]) -> dict[model.JobId, int]:
-    """Return how many nodes each cluster is asked for, of those that are asked for any.
-
-    Of the nodes that submissions wait for, those that leave already are taken off here.
-    """
+    """Return how many nodes each cluster is asked for: what submissions need, less what leaves already."""
     weights = {cluster.name: cluster.weight for cluster in clusters}
     left = {cluster.name: cluster.transient_nodes for cluster in clusters}
     least = {cluster.name: cluster.transient_nodes - cluster.spare_nodes for cluster in clusters}
@@ -143,19 +124,14 @@ class _Member:
 
     @property
     def can_grow(self) -> bool:
-        """Whether it takes part in the partition."""
         return bool(self.grower.most and self.cluster.growth)
 
     def may_give(self, now_s: float) -> bool:
-        """Return whether it may be asked for nodes."""
         return self.cluster.spare_nodes > 0 and now_s >= self.reclaim_s
 
 
 class Koala(Controller, Observer):
-    """A controller, and the observer that feeds it.
-
-    It dumps nothing: masters report again, and offers begin a new period.
-    """
+    """Dumps nothing: masters report again, and offers begin a new period."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -164,8 +140,6 @@ class Koala(Controller, Observer):
         self.report_every_s = config.report_every_s  # how often masters should report
         # What clusters have of their own; the shell sets them before it submits the cluster
         self.terms: dict[model.JobId, Terms] = {}
-
-    # Observer
 
     def observe(self, event: model.Event) -> None:
         """Learn which jobs there are, and what masters report."""
@@ -198,8 +172,6 @@ class Koala(Controller, Observer):
         """Return the last offer to a cluster in words; empty before the first."""
         member = self._members.get(job)
         return member.offer if member else ""
-
-    # Controller
 
     def is_idle(self) -> bool:
         """Return whether there is no cluster: offers and reclaims come with time."""

@@ -1,36 +1,24 @@
 """What a cycle decides: a closed union of frozen values, which shells `match`. And why it leaves tasks pending."""
 
-from __future__ import annotations
-
 import enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from boathouse_policies.model.values import value
+from boathouse_policies.model.values import ClassId, JobId, NodeName, Resources, TaskId, value
 from boathouse_policies.model.work import Distance, Job, Task, TaskClass
-
-if TYPE_CHECKING:
-    from boathouse_policies.model.values import ClassId, JobId, NodeName, Resources, TaskId
 
 
 class Code(enum.StrEnum):
     """Reasons, as the conditions of objects show them. UNSCHEDULABLE says that more nodes would help, as they are."""
 
-    UNSCHEDULABLE = "Unschedulable"
-    """No node has room or may be used now."""
-    NEVER_FITS = "NeverFits"
-    """No node, even an empty one, could hold it: out of the line, so that it blocks nobody."""
+    UNSCHEDULABLE = "Unschedulable"  # no node has room or may be used now
+    NEVER_FITS = "NeverFits"  # no node, even an empty one, could hold it: out of the line, so that it blocks nobody
     QUEUE_LIMIT = "QueueLimit"
     UNKNOWN_QUEUE = "UnknownQueue"
-    QUEUE_NOT_ALLOWED = "QueueNotAllowed"
-    """The queue does not accept the job's namespace or PriorityClass."""
-    JOB_ORDER = "JobOrder"
-    """A job ahead keeps the nodes that would fit."""
-    PATIENCE = "Patience"
-    """It waits for a better node, for a bounded time."""
-    GANG = "Gang"
-    """The minimum that must start together does not fit, or is not there yet."""
-    SIZING = "Sizing"
-    """The sizer refused every node that would fit."""
+    QUEUE_NOT_ALLOWED = "QueueNotAllowed"  # the queue does not accept the job's namespace or PriorityClass
+    JOB_ORDER = "JobOrder"  # a job ahead keeps the nodes that would fit
+    PATIENCE = "Patience"  # it waits for a better node, for a bounded time
+    GANG = "Gang"  # the minimum that must start together does not fit, or is not there yet
+    SIZING = "Sizing"  # the sizer refused every node that would fit
     NOT_OFFERED = "NotOffered"
     """It would fit on a node that this cycle did not offer, or that took its share of this cycle."""
 
@@ -61,31 +49,21 @@ class Holder:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Why the tasks of a class wait.
-
-    Attributes:
-        message: One line: `0/5 nodes are available: 3 Insufficient memory, 2 node(s) were unschedulable.`
-        refusals: Nodes by reason, most first; a node counts for each resource that it lacks.
-        scarce: The resource that most nodes lack, by Kubernetes' name; None where it is not a matter of resources.
-        asked: How much of `scarce` one task asks for, in base units.
-        least: The least of it with which a task may start.
-        largest: The most of `scarce` that a node has when it is empty.
-        holders: The largest holders of `scarce`, largest first, at most three.
-        figures: What the policies computed of it, by name.
-    """
+    """Why the tasks of a class wait."""
 
     task_class: ClassId
     job: JobId
     count: int
     code: Code
-    message: str
-    refusals: tuple[Refusal, ...] = ()
+    message: str  # one line: `0/5 nodes are available: 3 Insufficient memory, 2 node(s) were unschedulable.`
+    refusals: tuple[Refusal, ...] = ()  # nodes by reason, most first; a node counts for each resource that it lacks
+    # The resource that most nodes lack, by Kubernetes' name; None where it is not a matter of resources.
     scarce: str | None = None
-    asked: int = 0
-    least: int = 0
-    largest: int = 0
-    holders: tuple[Holder, ...] = ()
-    figures: tuple[tuple[str, float], ...] = ()
+    asked: int = 0  # how much of `scarce` one task asks for, in base units
+    least: int = 0  # the least of it with which a task may start
+    largest: int = 0  # the most of `scarce` that a node has when it is empty
+    holders: tuple[Holder, ...] = ()  # the largest holders of `scarce`, largest first, at most three
+    figures: tuple[tuple[str, float], ...] = ()  # what the policies computed of it, by name
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -164,17 +142,12 @@ class Resume(_OfRunning):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Change the number of workers of a dynamic cluster.
-
-    Attributes:
-        workers: All that it keeps from now on.
-        stores: Whether workers that are new hold data (core nodes), rather than being transient.
-    """
+    """Change the number of workers of a dynamic cluster."""
 
     job: JobId
-    workers: int
+    workers: int  # all that it keeps from now on
     reason: str
-    stores: bool = False
+    stores: bool = False  # whether workers that are new hold data (core nodes), rather than being transient
 
 
 @value(frozen=True, slots=True, kw_only=True)

@@ -4,20 +4,14 @@ A decision is not a fact. A shell sends an event once it carried the decision ou
 `Resumed`), or `Refused` once it is clear that it will not.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from collections.abc import Mapping
+from typing import TypeAlias, TypedDict
 
-from boathouse_policies.model.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies.model.decisions import Decision
-    from boathouse_policies.model.node import Node
-    from boathouse_policies.model.values import ClassId, JobId, NodeName, Resources, TaskId
-    from boathouse_policies.model.work import Distance, Job, TaskClass
+from boathouse_policies.model.decisions import Decision
+from boathouse_policies.model.node import Node
+from boathouse_policies.model.values import ClassId, JobId, NodeName, Resources, TaskId, value
+from boathouse_policies.model.work import Distance, Job, TaskClass
 
 
 class About(TypedDict):
@@ -32,15 +26,11 @@ class About(TypedDict):
 
 @value(frozen=True, slots=True, kw_only=True)
 class _Event:
-    """What every event says."""
-
     now_s: float
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class _OfTask(_Event):
-    """What every event of a task says."""
-
     task: TaskId
     task_class: ClassId
     job: JobId
@@ -49,17 +39,12 @@ class _OfTask(_Event):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Submitted(_Event):
-    """A job came, or its classes changed.
-
-    Attributes:
-        classes: All its classes, in order, those that cannot start yet included.
-        tasks: How many tasks of each class are not placed.
-        totals: How many tasks each class has, those that have ended included; empty if the shell does not say.
-    """
+    """A job came, or its classes changed."""
 
     job: Job
-    classes: tuple[TaskClass, ...]
-    tasks: Mapping[ClassId, int]
+    classes: tuple[TaskClass, ...]  # all its classes, in order, those that cannot start yet included
+    tasks: Mapping[ClassId, int]  # how many tasks of each class are not placed
+    # How many tasks each class has, those that have ended included; empty if the shell does not say.
     totals: Mapping[ClassId, int] = dataclasses.field(default_factory=dict)
 
 
@@ -79,15 +64,11 @@ class Started(_OfTask):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Refused(_Event):
-    """A decision was not carried out, and will not be: the books stay as they are.
+    """A decision was not carried out, and will not be: the books stay as they are."""
 
-    Attributes:
-        decision: What was decided. A placement of which `Placed` was sent is never refused: its task fails.
-        reason: Why: a word, as in conditions.
-    """
-
+    # What was decided. A placement of which `Placed` was sent is never refused: its task fails.
     decision: Decision
-    reason: str
+    reason: str  # why: a word, as in conditions
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -99,15 +80,11 @@ class Resized(_OfTask):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Suspended(_OfTask):
-    """A running task was stopped.
+    """A running task was stopped."""
 
-    Attributes:
-        resources: What it keeps meanwhile. The rest comes free as soon as the node shows that.
-        until_s: When the shell resumes it by itself; None for not at all.
-    """
-
+    # What it keeps meanwhile. The rest comes free as soon as the node shows that.
     resources: Resources
-    until_s: float | None
+    until_s: float | None  # when the shell resumes it by itself; None for not at all
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -170,19 +147,5 @@ class Tick(_Event):
     """Time passed."""
 
 
-Event: TypeAlias = (
-    Submitted
-    | Placed
-    | Refused
-    | Started
-    | Resized
-    | Suspended
-    | Resumed
-    | Progress
-    | Finished
-    | Failed
-    | Ended
-    | NodeChanged
-    | Measured
-    | Tick
-)
+_EventOfTask: TypeAlias = Placed | Started | Resized | Suspended | Resumed | Progress | Finished | Failed
+Event: TypeAlias = Submitted | _EventOfTask | Refused | Ended | NodeChanged | Measured | Tick

@@ -1,15 +1,11 @@
 """Nodes, as far as scheduling reads them, and what a pod demands of a node beside resources."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Collection, Mapping
+from typing import Self, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from boathouse_policies.model.values import NodeName, Resources
+from boathouse_policies.model.values import NodeName, Resources
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
@@ -34,28 +30,18 @@ class Taint:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A node.
-
-    Attributes:
-        allocatable: status.allocatable without `pods`.
-        max_pods: status.allocatable.pods.
-        unschedulable: spec.unschedulable (cordoned).
-        ready: whether the condition Ready is True.
-        features: status.declaredFeatures.
-        server: The physical host of a virtual node, from a label; None where it is not known.
-        rack: The rack, from a label; None where it is not known.
-    """
+    """A node."""
 
     name: NodeName
-    allocatable: Resources
-    max_pods: int = 110
+    allocatable: Resources  # status.allocatable without `pods`
+    max_pods: int = 110  # status.allocatable.pods
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
-    unschedulable: bool = False
-    ready: bool = True
-    features: frozenset[str] = frozenset()
-    server: str | None = None
-    rack: str | None = None
+    unschedulable: bool = False  # spec.unschedulable (cordoned)
+    ready: bool = True  # whether the condition Ready is True
+    features: frozenset[str] = frozenset()  # status.declaredFeatures
+    server: str | None = None  # the physical host of a virtual node, from a label; None where it is not known
+    rack: str | None = None  # the rack, from a label; None where it is not known
 
 
 class TolerationOperator(enum.StrEnum):
@@ -88,8 +74,7 @@ class Operator(enum.StrEnum):
     LT = "Lt"
 
 
-LabelMention: TypeAlias = "tuple[str, str | None]"
-"""A label, or with a value that label."""
+LabelMention: TypeAlias = tuple[str, str | None]  # a label, or with a value that label
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,15 +111,14 @@ class HostPort:
     host_ip: str = "0.0.0.0"  # noqa: S104  Kubernetes' own default, compared and never bound
     is_shared: bool = False
 
-    def conflicts(self, other: HostPort) -> bool:
+    def conflicts(self, other: Self) -> bool:
         """Return whether two pods with these ports cannot share a node."""
         if (self.port, self.protocol) != (other.port, other.protocol) or (self.is_shared and other.is_shared):
             return False
         return self.host_ip == other.host_ip or not {self.host_ip, other.host_ip}.isdisjoint(_ANY_ADDRESS)
 
 
-DISK = "disk/"
-"""How the protocol of a port 0 that stands for a disk begins."""
+DISK = "disk/"  # how the protocol of a port 0 that stands for a disk begins
 _ANY_ADDRESS = {"", "0.0.0.0"}  # noqa: S104
 
 
@@ -147,24 +131,17 @@ class Selector:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodSet:
-    """Pods by their labels and their namespace.
+    """Pods by their labels and their namespace."""
 
-    Attributes:
-        selector: Over the pods' labels; None matches no pod.
-        namespace_selector: Further namespaces, by their labels; None matches no namespace, an empty one all.
-    """
-
-    selector: Selector | None
+    selector: Selector | None  # over the pods' labels; None matches no pod
     namespaces: tuple[str, ...] = ()
+    # Further namespaces, by their labels; None matches no namespace, an empty one all.
     namespace_selector: Selector | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodTerm:
-    """A required term of pod affinity or anti-affinity: some, or none, of these pods in the node's domain.
-
-    Nodes with equal values of the label `topology_key` are one domain.
-    """
+    """A required term of pod (anti-)affinity: these pods in the node's domain, by its `topology_key`."""
 
     topology_key: str
     pods: PodSet
@@ -172,46 +149,30 @@ class PodTerm:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """A topology spread constraint with `DoNotSchedule`, over pods of the own namespace.
+    """A topology spread constraint with `DoNotSchedule`, over pods of the own namespace."""
 
-    Attributes:
-        topology_key: Nodes with equal values of this label are one domain.
-        max_skew: How many pods a domain may have more than the domain with the fewest.
-        selector: The pods to count; None counts none.
-        min_domains: With fewer domains than this, the fewest counts as 0.
-        honors_affinity: Whether only nodes count that the pod's node selector and node affinity match.
-        honors_taints: Whether only nodes count whose taints the pod tolerates.
-    """
-
-    topology_key: str
-    max_skew: int
-    selector: Selector | None
-    min_domains: int = 1
-    honors_affinity: bool = True
-    honors_taints: bool = False
+    topology_key: str  # nodes with equal values of this label are one domain
+    max_skew: int  # how many pods a domain may have more than the domain with the fewest
+    selector: Selector | None  # the pods to count; None counts none
+    min_domains: int = 1  # with fewer domains than this, the fewest counts as 0
+    honors_affinity: bool = True  # whether only nodes count that the pod's node selector and node affinity match
+    honors_taints: bool = False  # whether only nodes count whose taints the pod tolerates
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """Hard constraints, hashable: classes with equal constraints share one computed mask over nodes.
+    """Hard constraints, hashable: classes with equal constraints share one computed mask over nodes."""
 
-    Attributes:
-        node_name: spec.nodeName asked for by the pod itself.
-        node_selector: (label, value), sorted.
-        affinity: ORed terms of requiredDuringSchedulingIgnoredDuringExecution; None where the pod has none.
-        host_ports: Ports of the node that the pod's containers take, sorted.
-        claims: Storage claims that the pod mounts, as namespace/name, and disks that count against limits, as
-            driver/volume; sorted. Opaque here: a shell's filter knows which nodes reach them.
-        features: Features that a node must declare, of those that any node declares, sorted.
-    """
-
-    node_name: NodeName | None = None
-    node_selector: tuple[tuple[str, str], ...] = ()
+    node_name: NodeName | None = None  # spec.nodeName asked for by the pod itself
+    node_selector: tuple[tuple[str, str], ...] = ()  # (label, value), sorted
+    # ORed terms of requiredDuringSchedulingIgnoredDuringExecution; None where the pod has none.
     affinity: tuple[AffinityTerm, ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
-    host_ports: tuple[HostPort, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()  # ports of the node that the pod's containers take, sorted
+    # Storage claims that the pod mounts, as namespace/name, and disks that count against limits, as driver/volume;
+    # sorted. Opaque here: a shell's filter knows which nodes reach them.
     claims: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()  # features that a node must declare, of those that any node declares, sorted
     pod_affinity: tuple[PodTerm, ...] = ()
     pod_anti_affinity: tuple[PodTerm, ...] = ()
     spread: tuple[Spread, ...] = ()
@@ -232,13 +193,13 @@ class Constraints:
         return frozenset().union(*[expression.mentions for expression in expressions])
 
     @property
-    def of_nodes(self) -> Constraints:
+    def of_nodes(self) -> Self:
         """These constraints without what depends on other pods."""
         if not self.concern_pods:
             return self
         return dataclasses.replace(self, pod_affinity=(), pod_anti_affinity=(), spread=())
 
-    def avoiding(self, nodes: Collection[NodeName]) -> Constraints:
+    def avoiding(self, nodes: Collection[NodeName]) -> Self:
         """Return these constraints without some of the nodes that they allow."""
         elsewhere = Expression(key="metadata.name", operator=Operator.NOT_IN, values=tuple(sorted(nodes)))
         if self.affinity is None:

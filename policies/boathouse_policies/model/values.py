@@ -9,19 +9,15 @@ right again when a pod goes; in columns a node's sum is at most `2 * LARGEST`. T
 least -2**51, and its sum over N nodes at least -N * 2**51: below 2**63 in magnitude for up to 4,096 saturated nodes.
 """
 
-from __future__ import annotations
-
+import collections
 import dataclasses
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NewType, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-TaskId = NewType("TaskId", str)
-"""`namespace/pod-name` of the pod that the task has, or will have."""
+TaskId = NewType("TaskId", str)  # `namespace/pod-name` of the pod that the task has, or will have
 
 PodUid = NewType("PodUid", str)
 JobId = NewType("JobId", str)
@@ -36,7 +32,6 @@ NodeName = NewType("NodeName", str)
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from dataclasses import dataclass as value
 else:
 
@@ -53,11 +48,7 @@ def check_ranges(
     positive: Iterable[str] = (),
     not_negative: Iterable[str] = (),
 ) -> None:
-    """Refuse constants of a policy that have no meaning: shares are above 0 and at most 1.
-
-    Raises:
-        ValueError: Names the constant and its range.
-    """
+    """Raise a ValueError for constants of a policy without a meaning: shares are above 0 and at most 1."""
     ranges: Iterable[tuple[Iterable[str], Callable[[float], bool], str]] = (
         (shares, lambda constant: 0 < constant <= 1, "above 0 and at most 1"),
         (positive, lambda constant: constant > 0, "above 0"),
@@ -72,14 +63,12 @@ def check_ranges(
 __all__ = ["check_ranges", "value"]
 
 
-IntVector = npt.NDArray[np.int64]
-"""One amount for each resource of an axis, shape [R]; or one for each node, shape [N]."""
+IntVector = npt.NDArray[np.int64]  # one amount for each resource of an axis, shape [R]; or one for each node, shape [N]
 
 Amounts: TypeAlias = tuple[int, ...]
-"""The same as plain numbers: for one vector quicker than an array. As long as the axis was when they were made."""
+"""An IntVector as plain numbers: quicker than an array. As long as the axis was when they were made."""
 
-IntMatrix = npt.NDArray[np.int64]
-"""Amounts by resource and node, shape [R, N]: a resource is a contiguous row."""
+IntMatrix = npt.NDArray[np.int64]  # amounts by resource and node, shape [R, N]: a resource is a contiguous row
 
 FloatVector = npt.NDArray[np.float64]
 BoolVector = npt.NDArray[np.bool_]
@@ -87,22 +76,18 @@ BoolVector = npt.NDArray[np.bool_]
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 """Rows of every axis. Extended resources follow in the order in which they were first seen."""
 
-LARGEST = 1 << 50
-"""The most of a resource that a pod counts for: 1 PiB, or as many millicores or devices."""
+LARGEST = 1 << 50  # the most of a resource that a pod counts for: 1 PiB, or as many millicores or devices
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What a pod asks for or a node has.
-
-    Attributes:
-        extended: (name, count) of extended resources and huge pages (bytes), sorted by name, without zeros. Use
-            `Resources.of` to pass a mapping.
-    """
+    """What a pod asks for or a node has."""
 
     cpu_milli: int = 0
     memory_bytes: int = 0
     ephemeral_storage_bytes: int = 0
+    # (name, count) of extended resources and huge pages (bytes), sorted by name, without zeros. Use `Resources.of` to
+    # pass a mapping.
     extended: tuple[tuple[str, int], ...] = ()
 
     @classmethod
@@ -113,7 +98,7 @@ class Resources:
         memory_bytes: int = 0,
         ephemeral_storage_bytes: int = 0,
         extended: Mapping[str, int] | None = None,
-    ) -> Resources:
+    ) -> "Resources":
         """Build from a mapping of extended resources in any order."""
         pairs = tuple(sorted((name, count) for name, count in (extended or {}).items() if count))
         return cls(
@@ -126,27 +111,19 @@ class Resources:
     @property
     def by_name(self) -> dict[str, int]:
         """What one pod of this size takes, by Kubernetes' name of the resource."""
-        named = {
-            "cpu": self.cpu_milli,
-            "memory": self.memory_bytes,
-            "ephemeral-storage": self.ephemeral_storage_bytes,
-            "pods": 1,
-        }
-        return named | dict(self.extended)
+        named = {"cpu": self.cpu_milli, "memory": self.memory_bytes, "ephemeral-storage": self.ephemeral_storage_bytes}
+        return {**named, "pods": 1, **dict(self.extended)}
 
-    def most(self, other: Resources) -> Resources:
+    def most(self, other: "Resources") -> "Resources":
         """Return the larger amount of each resource: how a resize in flight is counted."""
-        extended, other_extended = dict(self.extended), dict(other.extended)
         return Resources.of(
             cpu_milli=max(self.cpu_milli, other.cpu_milli),
             memory_bytes=max(self.memory_bytes, other.memory_bytes),
             ephemeral_storage_bytes=max(self.ephemeral_storage_bytes, other.ephemeral_storage_bytes),
-            extended={
-                name: max(extended.get(name, 0), other_extended.get(name, 0)) for name in extended | other_extended
-            },
+            extended=collections.Counter(dict(self.extended)) | collections.Counter(dict(other.extended)),
         )
 
-    def covers(self, other: Resources) -> bool:
+    def covers(self, other: "Resources") -> bool:
         """Return whether every amount is at least the other's."""
         return self.most(other) == self
 
@@ -169,17 +146,13 @@ class Axis:
     names that pods bring; all others share the row `OTHER`, of which no node has anything. Rows are never removed or
     moved, so a vector made earlier is a prefix of what it would be now, until a node brings a resource that pods asked
     for before: then `renamed` grows, and vectors must be made anew.
-
-    Attributes:
-        names: Kubernetes' name of each row.
-        renamed: How often a resource left the shared row for one of its own.
     """
 
     def __init__(self) -> None:
         self._rows = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE, "pods": PODS}
-        self.names = tuple(self._rows)
+        self.names = tuple(self._rows)  # Kubernetes' name of each row
         self.width = len(self.names)
-        self.renamed = 0
+        self.renamed = 0  # how often a resource left the shared row for one of its own
         self._brought_by_pods = 0
         self._amounts: dict[tuple[Resources, int, int], Amounts] = {}
 
@@ -229,8 +202,7 @@ class Axis:
         return known
 
 
-OTHER = "other extended resources"
-"""The row that resources share which no node has."""
+OTHER = "other extended resources"  # the row that resources share which no node has
 
 _ROWS_FOR_PODS = 8  # enough for messages that name what no node has; each more makes all columns longer for good
 _AMOUNTS_KEPT = 4096  # arbitrary: sizes that policies decide are many, and amounts are quickly listed again

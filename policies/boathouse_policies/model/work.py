@@ -1,29 +1,23 @@
 """Jobs, their classes of equal tasks, the tasks, and the queues that jobs wait in."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import Protocol, Self
 
 from boathouse_policies.model import values
 from boathouse_policies.model.node import UNCONSTRAINED, Constraints
-from boathouse_policies.model.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies.model.values import (
-        ClassId,
-        JobId,
-        NamespaceName,
-        NodeName,
-        PodUid,
-        QueueName,
-        Resources,
-        TaskId,
-    )
-
+from boathouse_policies.model.values import (
+    ClassId,
+    JobId,
+    NamespaceName,
+    NodeName,
+    PodUid,
+    QueueName,
+    Resources,
+    TaskId,
+    value,
+)
 
 _NO_NAMESPACE = values.NamespaceName("")
 
@@ -40,8 +34,7 @@ class Stage(enum.StrEnum):
     PROBE = "probe"
     DRIVER = "driver"
     EXECUTOR = "executor"
-    NODE = "node"
-    """A pod of a dynamic cluster, which runs tasks of its own."""
+    NODE = "node"  # a pod of a dynamic cluster, which runs tasks of its own
     OTHER = "other"
 
 
@@ -56,31 +49,22 @@ class Distance(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a user submitted.
+    """What a user submitted."""
 
-    Attributes:
-        id: UID of the job's object.
-        submitted_s: When it was submitted; ties between jobs are broken by it, then by id.
-        name: `namespace/name`, for messages.
-        namespace: Namespace of the job's object; empty where a workload has one tenant. A queue is shared by namespace.
-        priority: PriorityClass value: within a namespace's share of a queue the higher goes first, before the profile's
-            order.
-        priority_class: Name of the PriorityClass; empty for none.
-        weight: Share within the queue, relative to other jobs, where the profile's order knows weights.
-        kind: The program that it runs: jobs of one kind treat their input alike, and what was learnt of one is used for
-            the next. Empty for nothing in common with any other.
-        probe_of: The job whose features this one measures on a sample of its input; None for a job of its own.
-    """
-
-    id: JobId
+    id: JobId  # UID of the job's object
     queue: QueueName
-    submitted_s: float
-    name: str = ""
+    submitted_s: float  # when it was submitted; ties between jobs are broken by it, then by id
+    name: str = ""  # `namespace/name`, for messages
+    # Namespace of the job's object; empty where a workload has one tenant. A queue is shared by namespace.
     namespace: NamespaceName = _NO_NAMESPACE
+    # PriorityClass value: within a namespace's share of a queue the higher goes first, before the profile's order.
     priority: int = 0
-    priority_class: str = ""
-    weight: float = 1.0
+    priority_class: str = ""  # name of the PriorityClass; empty for none
+    weight: float = 1.0  # share within the queue, relative to other jobs, where the profile's order knows weights
+    # The program that it runs: jobs of one kind treat their input alike, and what was learnt of one is used for the
+    # next. Empty for nothing in common with any other.
     kind: str = ""
+    # The job whose features this one measures on a sample of its input; None for a job of its own.
     probe_of: JobId | None = None
 
 
@@ -125,88 +109,63 @@ class Fixed:
         return None
 
 
-UNKNOWN = Fixed()
-"""Nothing is known: the neutral estimates."""
+UNKNOWN = Fixed()  # nothing is known: the neutral estimates
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TaskClass:
-    """Tasks that are alike for scheduling: same job, step, stage, ideal resources and constraints.
+    """Tasks that are alike for scheduling: same job, step, stage, ideal resources and constraints."""
 
-    Attributes:
-        id: Unique over all jobs.
-        resources: The ideal size of one task; a Sizer may decide less.
-        gang_min: Tasks that must be placed together with the minimum of the job's other gang classes, all or nothing,
-            running ones counted; 0 for no gang.
-        is_short: Whether its tasks are those that a gang lacks which has begun: they go before all others, one by one,
-            at their full size, and to nodes that are reserved too.
-        former_places: If it is short, the nodes where an earlier leader had reserved room, one for each task.
-        labels: Labels of its pods, as far as they share them.
-        cpu_limit_milli: The most CPU that one task can use; 0 for not known.
-    """
-
-    id: ClassId
+    id: ClassId  # unique over all jobs
     job: JobId
-    resources: Resources
+    resources: Resources  # the ideal size of one task; a Sizer may decide less
     stage: Stage = Stage.OTHER
     step: int = 0
     constraints: Constraints = UNCONSTRAINED
+    # Tasks that must be placed together with the minimum of the job's other gang classes, all or nothing, running ones
+    # counted; 0 for no gang.
     gang_min: int = 0
+    # Whether its tasks are those that a gang lacks which has begun: they go before all others, one by one, at their
+    # full size, and to nodes that are reserved too.
     is_short: bool = False
+    # If it is short, the nodes where an earlier leader had reserved room, one for each task.
     former_places: tuple[NodeName, ...] = ()
     estimates: Estimates = UNKNOWN
-    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    cpu_limit_milli: int = 0
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)  # labels of its pods, as far as they share them
+    cpu_limit_milli: int = 0  # the most CPU that one task can use; 0 for not known
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One pod's worth of work that waits.
+    """One pod's worth of work that waits."""
 
-    Attributes:
-        id: `namespace/pod-name`.
-        index: Order within the class; ties are broken by it, then by id.
-        locations: Nodes that hold its input.
-        pod_uid: The pod that exists already (pending ahead, or made by somebody else): it gets a Bind. None: it gets a
-            Create.
-        expected: No pod exists and none may be made yet (a driver will ask for it): it gets a Reservation, which
-            keeps its room for the length of the cycle.
-        labels: Labels of its pod; None for those of its class.
-    """
-
-    id: TaskId
+    id: TaskId  # `namespace/pod-name`
     task_class: ClassId
-    index: int = 0
-    locations: tuple[NodeName, ...] = ()
+    index: int = 0  # order within the class; ties are broken by it, then by id
+    locations: tuple[NodeName, ...] = ()  # nodes that hold its input
+    # The pod that exists already (pending ahead, or made by somebody else): it gets a Bind. None: it gets a Create.
     pod_uid: PodUid | None = None
+    # No pod exists and none may be made yet (a driver will ask for it): it gets a Reservation, which keeps its room for
+    # the length of the cycle.
     expected: bool = False
-    labels: Mapping[str, str] | None = None
+    labels: Mapping[str, str] | None = None  # labels of its pod; None for those of its class
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """A named share of the cluster.
-
-    Attributes:
-        weight: Its share relative to the other queues.
-        limits: (resource by Kubernetes' name, most that its jobs may hold together) in base units, sorted. Use
-            `Queue.of` to pass a mapping. A resource that is not named is not limited.
-        namespaces: Namespaces whose jobs it accepts; empty for all.
-        priority_classes: PriorityClasses that it accepts; empty for all. A job without one is always accepted.
-    """
+    """A named share of the cluster."""
 
     name: QueueName
-    weight: float = 1.0
+    weight: float = 1.0  # its share relative to the other queues
+    # (resource by Kubernetes' name, most that its jobs may hold together) in base units, sorted. Use `Queue.of` to pass
+    # a mapping. A resource that is not named is not limited.
     limits: tuple[tuple[str, int], ...] = ()
-    namespaces: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()  # Namespaces whose jobs it accepts; empty for all
+    # PriorityClasses that it accepts; empty for all. A job without one is always accepted.
     priority_classes: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Refuse weights that have no meaning.
-
-        Raises:
-            ValueError: The weight is not positive.
-        """
+        """Raise a ValueError unless the weight is positive."""
         if not self.weight > 0:
             raise ValueError(f"queue {self.name!r}: the weight must be above 0, not {self.weight}")
 
@@ -218,6 +177,6 @@ class Queue:
         )
 
     @classmethod
-    def of(cls, name: QueueName, *, weight: float = 1.0, limits: Mapping[str, int] | None = None) -> Queue:
+    def of(cls, name: QueueName, *, weight: float = 1.0, limits: Mapping[str, int] | None = None) -> Self:
         """Build from a mapping of limits, for example `{"cpu": 4000, "memory": 8 << 30, "pods": 10}`."""
         return cls(name=name, weight=weight, limits=tuple(sorted((limits or {}).items())))

@@ -1,61 +1,33 @@
 """Profiles by name, as the chart's values and the command line give them."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from boathouse_policies import fspy, ikayak, ila, koala, yarn_me
-from boathouse_policies.baselines import (
-    LEAST_LOADED,
-    PACKED,
-    FairShare,
-    Fifo,
-    MemoryHeld,
-    delay,
-    late,
-    plain,
-    spark,
-    yarn,
-)
+from boathouse_policies.baselines import delay, late, plain, spark, yarn
+from boathouse_policies.framework import Profile, Score
 from boathouse_policies.profiles import boathouse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from boathouse_policies.framework import Profile, Score
-
-__all__ = ["Switches", "build", "names", "placements"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Switches:
-    """Which decisions a profile may take. A policy whose switch is off does not decide at all.
+    """Which decisions a profile may take. A policy whose switch is off does not decide at all."""
 
-    Attributes:
-        suspend: Suspend reducers that lack map output (iKayak).
-        resize: Give tasks less CPU or memory than requested (iKayak, YARN-ME).
-        speculate: Start second attempts of slow tasks (LATE).
-        scale: Grow and shrink clusters, with any profile (Koala). Without it, only profile `koala` does.
-        per_site: Divide the idle nodes of each zone over clusters on its own (Koala).
-        probe: Run a job on a sample of its input to predict its size (FSPY).
-        switchback_s: Length of the blocks of time in which parts of the profile `boathouse` act or pause; 0 for none.
-    """
-
-    suspend: bool = True
-    resize: bool = True
-    speculate: bool = False
+    suspend: bool = True  # suspend reducers that lack map output (iKayak)
+    resize: bool = True  # give tasks less CPU or memory than requested (iKayak, YARN-ME)
+    speculate: bool = False  # start second attempts of slow tasks (LATE)
+    # Grow and shrink clusters, with any profile (Koala). Without it, only profile `koala` does.
     scale: bool = False
-    per_site: bool = False
-    probe: bool = True
+    per_site: bool = False  # divide the idle nodes of each zone over clusters on its own (Koala)
+    probe: bool = True  # run a job on a sample of its input to predict its size (FSPY)
+    # Length of the blocks of time in which parts of the profile `boathouse` act or pause; 0 for none.
     switchback_s: float = 0.0
 
 
 def _boathouse(score: Score, switches: Switches) -> Profile:
     config = boathouse.Config()
-    adapted = dataclasses.replace(
-        config,
+    adapted = boathouse.Config(
         fspy=dataclasses.replace(config.fspy, probes=switches.probe),
         ikayak=_switched(config.ikayak, switches),
         yarn_me=dataclasses.replace(config.yarn_me, elastic=switches.resize),
@@ -74,10 +46,10 @@ def _partitioned(config: koala.Config, switches: Switches) -> koala.Config:
 
 
 _BUILDERS: dict[str, Callable[[Score], Profile]] = {
-    "capacity": functools.partial(yarn.build, "capacity", Fifo()),
+    "capacity": functools.partial(yarn.build, "capacity", plain.Fifo()),
     "delay": delay.build,
-    "fair": functools.partial(plain.build, "fair", FairShare()),
-    "fifo": functools.partial(plain.build, "fifo", Fifo()),
+    "fair": functools.partial(plain.build, "fair", plain.FairShare()),
+    "fifo": functools.partial(plain.build, "fifo", plain.Fifo()),
     "iao": ila.build_iao,
     "ila": ila.build,
     **{  # static thresholds (ILA, Figure 12)
@@ -91,10 +63,10 @@ _BUILDERS: dict[str, Callable[[Score], Profile]] = {
     "non-spread-out": functools.partial(spark.build, "non-spread-out", spread=False),
     "spread-out": functools.partial(spark.build, "spread-out"),
     "srjf": plain.build_srjf,
-    "yarn": functools.partial(yarn.build, "yarn", MemoryHeld()),
+    "yarn": functools.partial(yarn.build, "yarn", plain.MemoryHeld()),
     "yarn-client": functools.partial(spark.build, "yarn-client", alone=True),
     "yarn-cluster": functools.partial(spark.build, "yarn-cluster"),
-    "yarn-no-reservations": functools.partial(plain.build, "yarn-no-reservations", MemoryHeld()),
+    "yarn-no-reservations": functools.partial(plain.build, "yarn-no-reservations", plain.MemoryHeld()),
 }
 
 _SWITCHED_BUILDERS: dict[str, Callable[[Score, Switches], Profile]] = {
@@ -106,7 +78,7 @@ _SWITCHED_BUILDERS: dict[str, Callable[[Score, Switches], Profile]] = {
 }
 """Profiles that take decisions beside the choice of nodes."""
 
-_PLACEMENTS: dict[str, Score] = {"least-loaded": LEAST_LOADED, "packed": PACKED}
+_PLACEMENTS: dict[str, Score] = {"least-loaded": plain.LEAST_LOADED, "packed": plain.PACKED}
 _ALLOWED = Switches()
 
 
@@ -121,11 +93,7 @@ def placements() -> tuple[str, ...]:
 
 
 def build(name: str, *, placement: str = "least-loaded", switches: Switches = _ALLOWED) -> Profile:
-    """Build a profile, one of `names()`, which decides no more than its switches let it.
-
-    Raises:
-        ValueError: There is no profile or placement of that name; the message lists those there are.
-    """
+    """Build a profile that decides no more than its switches let it; a ValueError with the choices for other names."""
     if name not in names():
         raise ValueError(f"there is no profile {name!r}; choose one of: {', '.join(names())}")
     if placement not in _PLACEMENTS:

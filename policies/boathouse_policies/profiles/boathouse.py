@@ -26,12 +26,10 @@ Where two would decide the same:
 6. What FSPY puts first and cannot be placed is passed over: the next in order goes on.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -39,44 +37,39 @@ from boathouse_policies import fspy, ikayak, ila, model, yarn_me
 from boathouse_policies.baselines import LEAST_LOADED, Closest
 from boathouse_policies.framework import (
     PREDICATES,
+    CycleState,
     Filter,
     Hooks,
+    PendingClass,
     Profile,
     ReservationAge,
     Reserve,
     ReservedNode,
     RunningTasks,
+    SchedulingQueue,
     Score,
+    Sized,
     Sizer,
+    Where,
 )
 from boathouse_policies.framework.queue import NO_CLASSES
+from boathouse_policies.fspy import AgeingReserve, SizeBased
 from boathouse_policies.ikayak import SPARK
+from boathouse_policies.ikayak.placement import Executors
+from boathouse_policies.ikayak.shrinking import Shrinking
+from boathouse_policies.ila import Interference, Retry
 from boathouse_policies.profiles.guard import Guard
 from boathouse_policies.profiles.switchback import Switchback
 from boathouse_policies.profiles.worth import Growing, Lending, Prices, Refusing, Smaller
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from boathouse_policies.framework import CycleState, PendingClass, SchedulingQueue, Sized, Where
-    from boathouse_policies.fspy import AgeingReserve, SizeBased
-    from boathouse_policies.ikayak.placement import Executors
-    from boathouse_policies.ikayak.shrinking import Shrinking
-    from boathouse_policies.ila import Interference, Retry
-    from boathouse_policies.yarn_me import Passing
+from boathouse_policies.yarn_me import Passing
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LeastInterference(Score):
-    """A score within -1..1: where neighbours slow the task down least; maps that must be shrunk come after all others.
+    """A score within -1..1: where neighbours slow a task down least; maps that must be shrunk come after all others."""
 
-    Attributes:
-        interference: The predicted slowdown, negated (ILA).
-        shrinking: Knows which maps must be shrunk.
-    """
-
-    interference: Interference
-    shrinking: Shrinking
+    interference: Interference  # the predicted slowdown, negated (ILA)
+    shrinking: Shrinking  # knows which maps must be shrunk
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """Return the scores; the highest wins."""
@@ -95,15 +88,10 @@ class LeastInterference(Score):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OneResourceLess(Sizer, Filter):
-    """Sizer and filter: a task has less memory, or less CPU, or neither, never both.
+    """Sizer and filter: a task has less memory, or less CPU, or neither, never both."""
 
-    Attributes:
-        memory: Decides memory; its answer stands where it is less than the ideal (YARN-ME).
-        cpu: Decides CPU, and how many tasks together, where memory is ideal (iKayak).
-    """
-
-    memory: Sizer
-    cpu: Shrinking
+    memory: Sizer  # decides memory; its answer stands where it is less than the ideal (YARN-ME)
+    cpu: Shrinking  # decides CPU, and how many tasks together, where memory is ideal (iKayak)
 
     by_node = True
     reason = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
@@ -160,8 +148,7 @@ class Backfill(Hooks):
     """
 
     def __init__(self, order: SizeBased) -> None:
-        self._order = order
-        self._classes = NO_CLASSES
+        self._order, self._classes = order, NO_CLASSES
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Begin a cycle: note its classes, to find the owners' jobs."""
@@ -199,20 +186,13 @@ class ByStage(Reserve):
 
     A reserved node is open to its owner's job, to tasks that end before it could start, and to tasks of jobs that go
     before the owner: a reservation is worth what its owner is worth in the order, and more with its age.
-
-    Attributes:
-        executors: Reserves nodes for drivers and executors (iKayak).
-        aged: Reserves a node for whoever waited too long (FSPY).
-        retry: Sees at once whom no node takes (ILA); asked while nobody is aged.
-        passing_early: Says who ends in time (YARN-ME).
-        ahead: Says who goes before the owner.
     """
 
-    executors: Executors
-    aged: AgeingReserve
-    retry: Retry
-    passing_early: Passing
-    ahead: Backfill
+    executors: Executors  # reserves nodes for drivers and executors (iKayak)
+    aged: AgeingReserve  # reserves a node for whoever waited too long (FSPY)
+    retry: Retry  # sees at once whom no node takes (ILA); asked while nobody is aged
+    passing_early: Passing  # says who ends in time (YARN-ME)
+    ahead: Backfill  # says who goes before the owner
 
     by_node = True
     reserves_for_gangs = True  # executors that must start together have nodes reserved for them too
@@ -258,38 +238,32 @@ class ByStage(Reserve):
         return self.retry.refused(pending_classes, state) if self.aged.order.nobody_aged else ()
 
 
-_PASSED_FOR_S = 300.0
-"""Age of a reservation from which on nobody passes its owner."""
+_PASSED_FOR_S = 300.0  # age of a reservation from which on nobody passes its owner
 _MAP = model.Stage.MAP  # to look into an enum each time is slow
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The constants of each paper, and what the combination changes in them.
+    """The constants of each paper, and what the combination changes in them."""
 
-    Attributes:
-        fspy: A job of unknown size is ranked as one whose tasks take 10 s (the paper: it goes first while such jobs
-            hold less than their share): small jobs waited for nodes that were reserved for large ones of unknown size.
-            With 5 and 20 s mean job times are the same. A job that outlived its virtual size is ranked by the work that
-            is left of it, and small jobs are not probed. Sizes are predicted by the model that has predicted the
-            program's jobs best so far.
-        ikayak: It shrinks CPU only, or memory would be shrunk twice. Remaining times are predicted by what has
-            predicted the program's reducers best so far.
-        ila: It refuses hosts where a task would take twice as long (the paper: any longer). Under the paper's threshold
-            tasks waited for longer than neighbours would have cost them; as a rank, slowdowns of less count in full.
-            Slowdowns are predicted by the model that has predicted the program's tasks best so far.
-        switchback_s: Length of the blocks of time in which the guard tries what parts are worth; 0 for none.
-    """
-
-    fspy: fspy.Config = dataclasses.field(
+    # A job of unknown size is ranked as one whose tasks take 10 s (the paper: it goes first while such jobs hold less
+    # than their share): small jobs waited for nodes that were reserved for large ones of unknown size. With 5 and 20 s
+    # mean job times are the same. A job that outlived its virtual size is ranked by the work that is left of it, and
+    # small jobs are not probed. Sizes are predicted by the model that has predicted the program's jobs best so far.
+    fspy: "fspy.Config" = dataclasses.field(
         default_factory=lambda: fspy.Config(assumed_task_s=10.0, late_first=False, probed_from=0.1, best_model=True)
     )
-    ikayak: ikayak.Config = dataclasses.field(
+    # It shrinks CPU only, or memory would be shrunk twice. Remaining times are predicted by what has predicted the
+    # program's reducers best so far.
+    ikayak: "ikayak.Config" = dataclasses.field(
         default_factory=lambda: ikayak.Config(shrink=ikayak.Shrink.CPU, best_predictor=True)
     )
-    ila: ila.Config = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0, best_model=True))
-    yarn_me: yarn_me.Config = dataclasses.field(default_factory=yarn_me.Config)
-    switchback_s: float = 0.0
+    # It refuses hosts where a task would take twice as long (the paper: any longer). Under the paper's threshold tasks
+    # waited for longer than neighbours would have cost them; as a rank, slowdowns of less count in full. Slowdowns are
+    # predicted by the model that has predicted the program's tasks best so far.
+    ila: "ila.Config" = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0, best_model=True))
+    yarn_me: "yarn_me.Config" = dataclasses.field(default_factory=yarn_me.Config)
+    switchback_s: float = 0.0  # length of the blocks of time in which the guard tries what parts are worth; 0 for none
 
 
 _PAPERS = Config()
@@ -309,7 +283,7 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
     nearest = Closest(elastic, ila.LEVEL)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
     ahead, growing = Backfill(order), Growing(order, delay)
-    aged = fspy.AgeingReserve(order, apart=ikayak.SPARK)
+    aged, of_spark = fspy.AgeingReserve(order, apart=ikayak.SPARK), (spark.executors, spark.suspension, spark.shrinking)
     return Profile(
         name="boathouse",
         order=order,
@@ -326,17 +300,5 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         observers=(running, order, elastic.outlook, elastic.disks, spark.book, interference, delay, guard),
         running=running,
         figures=(order, interference, elastic, ReservationAge(apart=ikayak.SPARK), guard, *spark.figures),
-        hooks=(
-            order,
-            aged,
-            passing,
-            ahead,
-            growing,
-            spark.executors,
-            spark.suspension,
-            spark.shrinking,
-            elastic,
-            interference,
-            delay,
-        ),
+        hooks=(order, aged, passing, ahead, growing, *of_spark, elastic, interference, delay),
     )

@@ -16,26 +16,20 @@ namespace loses one which has most. For the whole cluster a part stops where it 
 that it acted in, and at least in `LEAST_NAMESPACES`.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Figures, Observer
+from boathouse_policies.framework import Figures, Observer, Profile
+from boathouse_policies.framework.programs import numbers
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from boathouse_policies.framework import Profile
-
-FALSE_ALARMS: Final = 0.05
-"""Probability that a part which is worth its cost is ever switched off for a program."""
+FALSE_ALARMS: Final = 0.05  # probability that a part which is worth its cost is ever switched off for a program
 RETRY_S: Final = 1800.0
 """After so long a part that was switched off tries again; after the next time it is twice as long."""
 MOST_TRIALS: Final = 10
@@ -44,11 +38,6 @@ PROGRAMS_KEPT: Final = 512
 """Programs whose records are kept. Of the namespace with most of them, the one is forgotten that told nothing for
 longest."""
 _STAKES: Final = np.array([0.1, 0.25, 0.5, 0.75])
-
-Key: TypeAlias = "tuple[Part, str, str]"
-"""A part, a namespace, and a program of it."""
-Measure: TypeAlias = "Callable[[float], tuple[float, float]]"
-"""From the run time of a task to what the alternative would have cost, and what the decision did, in seconds."""
 
 
 class Part(enum.StrEnum):
@@ -59,6 +48,11 @@ class Part(enum.StrEnum):
     SUSPENSION = "suspension"
 
 
+Key: TypeAlias = tuple[Part, str, str]  # a part, a namespace, and a program of it
+Measure: TypeAlias = Callable[[float], tuple[float, float]]
+"""From the run time of a task to what the alternative would have cost, and what the decision did, in seconds."""
+
+
 class Effect(NamedTuple):
     """What decisions saved of the sum of the jobs' completion times, below 0 what they cost, and were to save."""
 
@@ -66,47 +60,36 @@ class Effect(NamedTuple):
     predicted_s: float = 0.0
     realised_s: float = 0.0
 
-    def plus(self, predicted_s: float, realised_s: float) -> Effect:
+    def plus(self, predicted_s: float, realised_s: float) -> "Effect":
         """Return the effect with a decision more."""
         return Effect(self.decisions + 1, self.predicted_s + predicted_s, self.realised_s + realised_s)
 
 
 _NO_EFFECT: Final = Effect()
-ALL_PROGRAMS: Final = ""
-"""In place of a program, for what blocks of time say of a whole namespace (`switchback`)."""
+ALL_PROGRAMS: Final = ""  # in place of a program, for what blocks of time say of a whole namespace (`switchback`)
 
 
 class Off(NamedTuple):
-    """A part that does not act for a job until it tries again.
-
-    Attributes:
-        effect: Of the decisions that switched it off for the program; without any if it is off for the cluster alone.
-        in_blocks: Whether it is off for the namespace, by a switchback, and the effect is that of blocks of time.
-    """
+    """A part that does not act for a job until it tries again."""
 
     part: Part
     until_s: float
+    # Of the decisions that switched it off for the program; without any if it is off for the cluster alone.
     effect: Effect
+    # Whether it is off for the namespace, by a switchback, and the effect is that of blocks of time.
     in_blocks: bool = False
 
 
 @dataclasses.dataclass(slots=True)
 class Record:
-    """The bets against one part for one program.
+    """The bets against one part for one program."""
 
-    Attributes:
-        bets: One for each stake, shape [4].
-        effect: Of the decisions on which they were made.
-        trials: How often the part was switched off.
-        off_until_s: Until when it is off.
-        harm: The effect of the decisions that switched it off last.
-    """
-
+    # One for each stake, shape [4].
     bets: model.FloatVector = dataclasses.field(default_factory=lambda: np.ones(len(_STAKES)))
-    effect: Effect = _NO_EFFECT
-    trials: int = 0
-    off_until_s: float = 0.0
-    harm: Effect = _NO_EFFECT
+    effect: Effect = _NO_EFFECT  # of the decisions on which they were made
+    trials: int = 0  # how often the part was switched off
+    off_until_s: float = 0.0  # until when it is off
+    harm: Effect = _NO_EFFECT  # the effect of the decisions that switched it off last
 
     def add(self, worth: float, now_s: float, added: Effect = _NO_EFFECT, *, retry_s: float = RETRY_S) -> bool:
         """Add a decision that ended; return whether the part was switched off by it."""
@@ -123,19 +106,13 @@ class Record:
 
 
 class Guard(Observer, Figures):
-    """Keeps account of what the parts' decisions were worth.
-
-    Attributes:
-        alarms: How often a part was switched off.
-        effects: Of all decisions that ended, by part.
-        until_s: Until when any part is off, for any program.
-        in_blocks: Of blocks of time, by part; nothing without a switchback. A pair of blocks counts as one decision.
-    """
+    """Keeps account of what the parts' decisions were worth."""
 
     def __init__(self) -> None:
-        self.alarms: collections.Counter[Part] = collections.Counter()
-        self.effects = dict.fromkeys(Part, _NO_EFFECT)
-        self.until_s = 0.0
+        self.alarms: collections.Counter[Part] = collections.Counter()  # how often a part was switched off
+        self.effects = dict.fromkeys(Part, _NO_EFFECT)  # of all decisions that ended, by part
+        self.until_s = 0.0  # until when any part is off, for any program
+        # Of blocks of time, by part; nothing without a switchback. A pair of blocks counts as one decision.
         self.in_blocks: dict[Part, Effect] = {}
         self._records: dict[Key, Record] = {}
         self._now_s = 0.0
@@ -144,18 +121,15 @@ class Guard(Observer, Figures):
 
     def allows(self, part: Part, job: model.Job, now_s: float) -> bool:
         """Return whether a part may act for a job."""
-        record = self._records.get(key_of(part, job), _NOTHING)
-        return now_s >= max(record.off_until_s, self._off.get(part, 0.0))
+        return now_s >= max(self.record_of(key_of(part, job)).off_until_s, self._off.get(part, 0.0))
 
     def off(self, job: model.Job, now_s: float) -> Sequence[Off]:
         """Return the parts that do not act for a job, because their decisions did harm."""
         found = []
         for part in Part:
-            record = self._records.get(key_of(part, job), _NOTHING)
-            is_own = now_s < record.off_until_s
-            until_s = max(record.off_until_s, self._off.get(part, 0.0))
-            if now_s < until_s:
-                found.append(Off(part, until_s, record.harm if is_own else _NO_EFFECT))
+            record = self.record_of(key_of(part, job))
+            if now_s < (until_s := max(record.off_until_s, self._off.get(part, 0.0))):
+                found.append(Off(part, until_s, record.harm if now_s < record.off_until_s else _NO_EFFECT))
         return found
 
     def record_of(self, key: Key) -> Record:
@@ -172,13 +146,10 @@ class Guard(Observer, Figures):
 
     def observe(self, event: model.Event) -> None:
         """Measure the decision about a task that succeeded."""
-        if isinstance(event, model.Finished):
+        if isinstance(event, model.Finished | model.Failed):
             found = self._acted.pop(event.task, None)
-            if found is not None:
-                alternative_s, own_s = found.measure(event.duration_s)
-                self.ended(found.key, found.predicted_s, alternative_s, own_s, event.now_s)
-        elif isinstance(event, model.Failed):
-            self._acted.pop(event.task, None)
+            if found is not None and isinstance(event, model.Finished):
+                self.ended(found.key, found.predicted_s, *found.measure(event.duration_s), event.now_s)
         elif isinstance(event, model.Ended):
             self._acted = {task: found for task, found in self._acted.items() if found.job != event.job}
 
@@ -202,22 +173,18 @@ class Guard(Observer, Figures):
             self._switch(key[0], now_s)
 
     def _forget(self) -> None:
-        """Forget a program of the namespace with most."""
         counts = collections.Counter(namespace for _, namespace, _ in self._records)
-        largest = max(counts, key=lambda namespace: counts[namespace])
-        del self._records[next(key for key in self._records if key[1] == largest)]
+        del self._records[max(self._records, key=lambda key: counts[key[1]])]  # the first of several
 
     def _switch(self, part: Part, now_s: float) -> None:
         """Switch a part off in the cluster if it is off, for some program, in most namespaces that it acted in."""
-        acted: set[str] = set()
-        off: dict[str, float] = {}
+        until_s: dict[str, float] = {}  # of each namespace that it acted in
         for (of, namespace, _), record in self._records.items():
             if of is part:
-                acted.add(namespace)
-                if now_s < record.off_until_s:
-                    off[namespace] = max(off.get(namespace, 0.0), record.off_until_s)
-        if len(off) >= LEAST_NAMESPACES and 2 * len(off) > len(acted):
-            self._off[part] = min(off.values())
+                until_s[namespace] = max(until_s.get(namespace, 0.0), record.off_until_s)
+        off = [namespace_until_s for namespace_until_s in until_s.values() if now_s < namespace_until_s]
+        if len(off) >= LEAST_NAMESPACES and 2 * len(off) > len(until_s):
+            self._off[part] = min(off)
 
     def programs_off(self, now_s: float) -> collections.Counter[Part]:
         """Return for how many programs each part is off."""
@@ -241,8 +208,7 @@ class Guard(Observer, Figures):
         for row in rows[:PROGRAMS_KEPT] if isinstance(rows, list) else ():
             match row:
                 case [str(part), str(namespace), str(program), *values] if part in set(Part):
-                    record = _record(values)
-                    if record is not None:
+                    if (record := _record(values)) is not None:
                         self._records[Part(part), namespace, program] = record
                         self.until_s = max(self.until_s, record.off_until_s)
         for row in off[: len(Part)] if isinstance(off, list) else ():
@@ -253,8 +219,6 @@ class Guard(Observer, Figures):
 
 
 class _Decision(NamedTuple):
-    """A decision about a task that has not ended."""
-
     key: Key
     job: model.JobId
     predicted_s: float
@@ -262,29 +226,15 @@ class _Decision(NamedTuple):
 
 
 def _record(values: Sequence[object]) -> Record | None:
-    """Return the record of a dump's row; None if it is not valid."""
     match values:
         case [int(trials), int() | float() as until_s, bets, effect, harm]:
-            known, counted, harmed = _numbers(bets, len(_STAKES)), _numbers(effect, 3), _numbers(harm, 3)
+            known, counted, harmed = numbers(bets, len(_STAKES)), numbers(effect, 3), numbers(harm, 3)
             if known and counted and harmed and 0 <= trials <= MOST_TRIALS and math.isfinite(until_s):
-                return Record(
-                    bets=np.array(known),
-                    effect=Effect(int(counted[0]), *counted[1:]),
-                    trials=trials,
-                    off_until_s=float(until_s),
-                    harm=Effect(int(harmed[0]), *harmed[1:]),
-                )
+                before, last = Effect(int(counted[0]), *counted[1:]), Effect(int(harmed[0]), *harmed[1:])
+                return Record(np.array(known), effect=before, trials=trials, off_until_s=float(until_s), harm=last)
         case _:
             pass
     return None
-
-
-def _numbers(values: object, count: int) -> list[float]:
-    """Return the values if they are so many finite numbers; else none."""
-    if not isinstance(values, list) or len(values) != count:
-        return []
-    found = [float(number) for number in values if isinstance(number, int | float) and math.isfinite(number)]
-    return found if len(found) == count else []
 
 
 def key_of(part: Part, job: model.Job) -> Key:

@@ -22,50 +22,36 @@ Source: switchback experiments, I. Bojinov, D. Simchi-Levi, J. Zhao, "Design and
 Management Science 69 (2023).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 from boathouse_policies import model
 from boathouse_policies.profiles.guard import ALL_PROGRAMS, PROGRAMS_KEPT, Effect, Guard, Off, Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 STEEPNESS: Final = 5.0
 """A part that makes jobs take 1.1 times as long has r = -0.44; single jobs of far longer times count little more."""
 _RETRY_BLOCKS: Final = 100
 """A part that was switched off tries again after so many blocks; after the next time it is twice as many."""
-_KEPT: Final = 0.9
-"""Weight of the mean so far when a program's next job is added to it."""
-_MOST: Final = math.log(10.0)
-"""Bound of a difference in the seconds that are reported."""
+_KEPT: Final = 0.9  # weight of the mean so far when a program's next job is added to it
+_MOST: Final = math.log(10.0)  # bound of a difference in the seconds that are reported
 
 
 class _Trial(NamedTuple):
-    """A job that was submitted in the current pair of blocks, or in the one before."""
-
     job: model.Job
     alone_s: float | None
 
 
 @dataclasses.dataclass(slots=True)
 class _Jobs:
-    """The jobs of a namespace that were submitted in one block.
+    """The jobs of a namespace that were submitted in one block."""
 
-    Attributes:
-        count: Those that ended.
-        slowdowns: Sum of their logarithms, less their programs' means.
-        time_s: Sum from submission to end.
-    """
-
-    count: int = 0
-    slowdowns: float = 0.0
-    time_s: float = 0.0
+    count: int = 0  # those that ended
+    slowdowns: float = 0.0  # sum of their logarithms, less their programs' means
+    time_s: float = 0.0  # sum from submission to end
 
     def add(self, slowdown: float, time_s: float) -> None:
         """Add a job."""
@@ -73,18 +59,12 @@ class _Jobs:
 
 
 class Switchback(Guard):
-    """A guard whose parts act in one block of each pair only.
-
-    Args:
-        block_s: Length of a block.
-
-    Attributes:
-        in_blocks: What each part did to the time of the jobs in blocks with it, by the blocks without it. A decision is
-            a pair of blocks in a namespace.
-    """
+    """A guard whose parts act in one block, of this length, of each pair only."""
 
     def __init__(self, block_s: float) -> None:
         super().__init__()
+        # What each part did to the time of the jobs in blocks with it, by the blocks without it. A decision is a pair
+        # of blocks in a namespace.
         self.in_blocks = dict.fromkeys(Part, Effect())
         self._block_s = block_s
         self._open = 0  # the first block whose pair is not judged
@@ -114,16 +94,13 @@ class Switchback(Guard):
         if isinstance(event, model.Submitted):
             if event.job.probe_of is None and self._block_of(event.job) >= self._open:
                 self._trials[event.job.id] = _Trial(event.job, alone_s(event.classes))
-        elif isinstance(event, model.Ended):
-            trial = self._trials.pop(event.job, None)
-            if trial is not None and event.succeeded:
-                self._count(trial, event.now_s)
+        elif isinstance(event, model.Ended) and (trial := self._trials.pop(event.job, None)) and event.succeeded:
+            self._count(trial, event.now_s)
 
     def _block_of(self, job: model.Job) -> int:
         return int(job.submitted_s // self._block_s)
 
     def _count(self, trial: _Trial, now_s: float) -> None:
-        """Add a job's time until now to its block, and to its program's mean."""
         job, time_s = trial.job, now_s - trial.job.submitted_s
         if time_s <= 0:
             return
@@ -150,7 +127,6 @@ class Switchback(Guard):
                     self._compare(part, namespace, acting[namespace], paused[namespace], now_s)
 
     def _compare(self, part: Part, namespace: str, acting: _Jobs, paused: _Jobs, now_s: float) -> None:
-        """Bet on a pair of blocks in one namespace."""
         difference = acting.slowdowns / acting.count - paused.slowdowns / paused.count
         saved_s = acting.time_s * math.expm1(-max(-_MOST, min(_MOST, difference)))
         self.in_blocks[part] = self.in_blocks[part].plus(0.0, saved_s)

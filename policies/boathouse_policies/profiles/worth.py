@@ -24,43 +24,37 @@ it does not act.
 The fourth, reservations, are worth what their owner is worth in the order, and more with age (`boathouse.Backfill`).
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from boathouse_policies import fspy, ikayak, ila, model, yarn_me
-from boathouse_policies.framework import Controller, Hooks
+from boathouse_policies.framework import (
+    ClusterView,
+    Controller,
+    CycleState,
+    Figure,
+    Hooks,
+    PendingClass,
+    SchedulingQueue,
+    Score,
+    Where,
+)
+from boathouse_policies.framework.cycle_state import Assignment
 from boathouse_policies.framework.questions import Patience
+from boathouse_policies.ikayak.book import Book, Reducer
 from boathouse_policies.ikayak.suspension import REASON, Suspension
 from boathouse_policies.profiles.guard import Guard, Part, key_of
+from boathouse_policies.yarn_me.decide import LookingAhead
+from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.penalty import Elastic
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from boathouse_policies.framework import (
-        ClusterView,
-        CycleState,
-        Figure,
-        PendingClass,
-        SchedulingQueue,
-        Score,
-        Where,
-    )
-    from boathouse_policies.framework.cycle_state import Assignment
-    from boathouse_policies.ikayak.book import Book, Reducer
-    from boathouse_policies.yarn_me.decide import LookingAhead
-    from boathouse_policies.yarn_me.outlook import Outlook
-
-CAUTION = 1.0
-"""z: by how many standard deviations a gain must exceed its cost."""
-RENEWED_S = 1.0
-"""Prices are at most so old."""
+CAUTION = 1.0  # z: by how many standard deviations a gain must exceed its cost
+RENEWED_S = 1.0  # prices are at most so old
 LATENCY_S = 1.0
 """From the decision to suspend to the CPU that is free, and from that to resume to the shuffle that runs."""
 EARLY_SHARE = 0.1
@@ -70,8 +64,7 @@ Tried on odd seeds of the board (1, 3, 5): without this rule jobs with long redu
 tasks only, with 0.5 1.05, with 0.25 1.01, with 0.1 1.00; with 0 it cost 4 % where each task has twice the memory, with
 0.1 1 %.
 """
-COPY_SHARE = 1 / 3
-"""Part of a reduce's run time in which it copies map output: as in Hadoop's progress."""
+COPY_SHARE = 1 / 3  # part of a reduce's run time in which it copies map output: as in Hadoop's progress
 
 
 class Worth(NamedTuple):
@@ -93,28 +86,25 @@ class Worth(NamedTuple):
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """Return both, for `explain`."""
+        """Both, for `explain`."""
         return ("gainSeconds", self.gain_s), ("costSeconds", self.cost_s)
 
 
-NEUTRAL = Worth(0.0, 0.0)
-"""Of what is not known: the part does not act."""
+NEUTRAL = Worth(0.0, 0.0)  # of what is not known: the part does not act
 
 
 class Prices(Controller):
     """What a second of CPU and of memory is worth on each node: the first controller, so that the others may ask."""
 
     def __init__(self) -> None:
-        self._queue: SchedulingQueue | None = None
-        self._view: ClusterView | None = None
+        self._queue: SchedulingQueue  # of the last cycle, as the view
+        self._view: ClusterView
         self._columns: model.FloatVector | None = None
-        self._wanted = np.ones(2)
-        self._made_s = -math.inf
+        self._wanted, self._made_s = np.ones(2), -math.inf
 
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Decide nothing, but forget old prices: they are worked out when somebody asks."""
-        is_other = self._view is None or self._view.layout is not view.layout
-        if is_other or not 0 <= view.now_s - self._made_s < RENEWED_S:
+        if not 0 <= view.now_s - self._made_s < RENEWED_S or self._view.layout is not view.layout:
             self._columns = None
         self._queue, self._view = queue, view
         return ()
@@ -123,8 +113,6 @@ class Prices(Controller):
     def columns(self) -> model.FloatVector:
         """The price of a millicore-second and of a byte-second on each node, shape [2, N]."""
         if self._columns is None:
-            assert self._queue is not None
-            assert self._view is not None
             self._wanted, jobs = _wanted(self._queue)
             fits = np.maximum(self._view.free()[_ROWS], 0) / self._wanted[:, None]
             totals = np.maximum(self._view.layout.allocatable[_ROWS].sum(axis=1), 1.0)
@@ -199,8 +187,7 @@ class Growing(Patience, Hooks):
         job = pending.job
         if job.id in self._first or state.view.now_s - self._since_s.get(job.id, -math.inf) >= _GROWS_AFTER_S:
             return False
-        known = self._before.get(job.id)
-        if known is None or self._left[known] <= 0:
+        if (known := self._before.get(job.id)) is None or self._left[known] <= 0:
             others = (other for other in self._waiting.values() if self._left[other.id] > 0 and other.id != job.id)
             known = next((other.id for other in others if self._order.precedes(other, job, state, 1.0)), None)
             if known is None:
@@ -293,9 +280,7 @@ class Smaller(yarn_me.Elasticity):
             return passed
         memory = state.free[model.MEMORY, where]
         short = passed & (memory < estimates.ideal_bytes)
-        if not short.any():
-            return passed
-        if not self._may(pending, state):
+        if not short.any() or not self._may(pending, state):
             return passed & ~short
         cpu, of_memory = self._prices.columns[:, where]
         level = estimates.levels.places_on(memory)
@@ -315,10 +300,8 @@ class Smaller(yarn_me.Elasticity):
             return True
         left_milli = free[model.CPU] - pending.task_class.resources.cpu_milli
         left_bytes = free[model.MEMORY] - estimates.levels.on(free[model.MEMORY])[0]
-        is_scarce = self._prices.is_memory_scarce(np.array(left_milli), np.array(left_bytes))
-        return (
-            worth.is_worthwhile and bool(is_scarce) and self._guard.allows(Part.MEMORY, pending.job, state.view.now_s)
-        )
+        is_scarce = bool(self._prices.is_memory_scarce(np.array(left_milli), np.array(left_bytes)))
+        return worth.is_worthwhile and is_scarce and self._guard.allows(Part.MEMORY, pending.job, state.view.now_s)
 
     def worth(self, pending: PendingClass, memory_bytes: int, node: int) -> Worth | None:
         """Return what a size is worth on a node; None for the ideal size."""
@@ -407,7 +390,6 @@ class Lending(Suspension):
         return decided
 
     def _account(self, now_s: float) -> None:
-        """Note which suspensions began and which are over."""
         for reducer, _ in self._book.suspended():
             if (loan := self._decided.pop(reducer, None)) is not None:
                 self._loans[reducer] = loan
@@ -448,8 +430,7 @@ class Lending(Suspension):
     def worth(self, reducer: Reducer, for_s: float, place: int) -> Worth:
         """Return what it is worth to suspend a reducer."""
         task_class = reducer.job.classes[reducer.task.task_class]
-        seconds = task_class.estimates.duration_s(task_class.resources)
-        if seconds is None:
+        if (seconds := task_class.estimates.duration_s(task_class.resources)) is None:
             return NEUTRAL
         gain_s = float(self._prices.columns[0, place]) * reducer.task.resources.cpu_milli * for_s
         deviation_s = COPY_SHARE * (task_class.estimates.deviation_s() or 0.0)

@@ -4,9 +4,5 @@ A kind of job that tells a `Learner` of its tasks gets estimates for the classes
 kind decides which jobs run the same program; `Stage.program` names it.
 """
 
-from __future__ import annotations
-
 from boathouse_policies.run_times.fit import NAMESPACE_KEPT, PROGRAMS_KEPT, Runs
 from boathouse_policies.run_times.learner import Learner, MemoryUse, Stage
-
-__all__ = ["NAMESPACE_KEPT", "PROGRAMS_KEPT", "Learner", "MemoryUse", "Runs", "Stage"]

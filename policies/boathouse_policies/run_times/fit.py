@@ -14,41 +14,28 @@ not followed further than `REACH` times beyond the sizes that were seen.
 * What a run time differs by is measured as the runs come, each against what was expected of it before.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard, TypeVar
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Self, TypeGuard, TypeVar
 
-from boathouse_policies.framework.programs import Programs
+from boathouse_policies.framework.programs import Programs, numbers
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Self
-
-
-PROGRAMS_KEPT: Final = 256
-"""Stages of programs in a table."""
-NAMESPACE_KEPT: Final = 64
-"""Stages of programs of one namespace in a table."""
-_KEY_SLASHES: Final = 3
-"""Of a key: `NAMESPACE/HASH/STEP/STAGE`."""
+PROGRAMS_KEPT: Final = 256  # stages of programs in a table
+NAMESPACE_KEPT: Final = 64  # stages of programs of one namespace in a table
+_KEY_SLASHES: Final = 3  # of a key: `NAMESPACE/HASH/STEP/STAGE`
 _MAX_KEY_LENGTH: Final = 128
 _Added = TypeVar("_Added", bound="Sums")
 
 
 class Table(Programs[_Added]):
-    """Sums by key, the least recently updated first.
-
-    Args:
-        dumped: A dump to begin with. Entries without a namespace (an older version's) and invalid ones are left out.
-    """
+    """Sums by key, the least recently updated first. Of a dump, invalid entries are left out, as an older version's."""
 
     def __init__(self, kind: type[_Added], dumped: object = None) -> None:
         super().__init__(PROGRAMS_KEPT, NAMESPACE_KEPT)
         self._kind = kind
         for key, values in dumped.items() if isinstance(dumped, dict) else ():
-            if _is_key(key) and _are_numbers(values) and (sums := kind.restored(list(map(float, values)))) is not None:
+            if _is_key(key) and (sums := kind.restored(numbers(values))) is not None:
                 self.put(key, sums)
 
     def add(self, key: str, seconds: float, input_bytes: float) -> None:
@@ -81,28 +68,17 @@ def _is_key(key: object) -> TypeGuard[str]:
     return isinstance(key, str) and key.count("/") == _KEY_SLASHES and len(key) <= _MAX_KEY_LENGTH
 
 
-def _are_numbers(values: object) -> TypeGuard[list[float]]:
-    return isinstance(values, list) and all(
-        isinstance(value, int | float) and abs(value) < math.inf for value in values
-    )
-
-
 MAX_WEIGHT: Final = 64
 """Older runs count less: from this number on, each new run replaces an equal share of the older ones."""
-REACH: Final = 4.0
-"""How many times beyond the smallest and the largest input seen an estimate follows the line."""
-FEW: Final = 5
-"""Runs before which one may turn out to have been an outlier."""
+REACH: Final = 4.0  # how many times beyond the smallest and the largest input seen an estimate follows the line
+FEW: Final = 5  # runs before which one may turn out to have been an outlier
 LEAST_SECONDS: Final = 1e-6
 MAX_SECONDS: Final = 10 * 365 * 86400.0
 MAX_BYTES: Final = 2.0**63
-_TOO_LONG: Final = 4.0
-"""How many times longer than the next run, of as much input, such a run took."""
+_TOO_LONG: Final = 4.0  # how many times longer than the next run, of as much input, such a run took
 _MOST_DEVIATIONS: Final = 3.0
-_FIRST_DEVIATION: Final = 0.5
-"""Of a run time, as a share, before a second run was seen."""
-_LEAST_DEVIATION: Final = 0.05
-"""The same at all times: no tasks are more alike."""
+_FIRST_DEVIATION: Final = 0.5  # of a run time, as a share, before a second run was seen
+_LEAST_DEVIATION: Final = 0.05  # the same at all times: no tasks are more alike
 
 
 class Estimate(NamedTuple):
@@ -115,17 +91,11 @@ class Estimate(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
-    """Sums over runs.
+    """Sums over runs."""
 
-    Attributes:
-        weight: Their number, at most `MAX_WEIGHT`.
-        seconds: Their run times.
-        input_bytes: Their input, or another amount that is compared with the seconds; 0 where no run told.
-    """
-
-    weight: float
-    seconds: float
-    input_bytes: float
+    weight: float  # their number, at most `MAX_WEIGHT`
+    seconds: float  # their run times
+    input_bytes: float  # their input, or another amount that is compared with the seconds; 0 where no run told
 
     @classmethod
     def first(cls, seconds: float, input_bytes: float) -> Self:
@@ -156,7 +126,6 @@ class Sums:
 
     @property
     def _kept(self) -> float:
-        """The part of the older runs that another one leaves."""
         return min(1.0, (MAX_WEIGHT - 1) / self.weight)
 
     @property
@@ -172,21 +141,13 @@ class Sums:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Runs(Sums):
-    """Sums over runs that give a line.
+    """Sums over runs that give a line."""
 
-    Attributes:
-        spread: The squares of the inputs' distances from their mean.
-        joint: The products of these with the run times' distances from theirs.
-        variance: Of run times of one input, in square seconds.
-        least_bytes: The smallest input seen; 0 where no run told.
-        most_bytes: The largest.
-    """
-
-    spread: float = 0.0
-    joint: float = 0.0
-    variance: float = 0.0
-    least_bytes: float = 0.0
-    most_bytes: float = 0.0
+    spread: float = 0.0  # the squares of the inputs' distances from their mean
+    joint: float = 0.0  # the products of these with the run times' distances from theirs
+    variance: float = 0.0  # of run times of one input, in square seconds
+    least_bytes: float = 0.0  # the smallest input seen; 0 where no run told
+    most_bytes: float = 0.0  # the largest
 
     @classmethod
     def first(cls, seconds: float, input_bytes: float) -> Self:
@@ -196,15 +157,8 @@ class Runs(Sums):
     @classmethod
     def of(cls, sums: Sums) -> Self:
         """Return what is known where there are no other sums: runs of one size."""
-        size = sums.mean_bytes
-        return cls(
-            weight=sums.weight,
-            seconds=sums.seconds,
-            input_bytes=sums.input_bytes,
-            variance=(_FIRST_DEVIATION * sums.mean_s) ** 2,
-            least_bytes=size,
-            most_bytes=size,
-        )
+        variance, size = (_FIRST_DEVIATION * sums.mean_s) ** 2, sums.mean_bytes
+        return cls(**dataclasses.asdict(sums), variance=variance, least_bytes=size, most_bytes=size)
 
     @classmethod
     def restored(cls, numbers: Sequence[float]) -> Self | None:
@@ -214,8 +168,8 @@ class Runs(Sums):
 
     def is_possible(self) -> bool:
         """Return whether runs can have such sums."""
-        known = Sums.is_possible(self)
-        return known and min(self.spread, self.variance) >= 0 and 0 <= self.least_bytes <= self.most_bytes <= MAX_BYTES
+        are_ordered = 0 <= self.least_bytes <= self.most_bytes <= MAX_BYTES
+        return Sums.is_possible(self) and min(self.spread, self.variance) >= 0 and are_ordered
 
     def after(self, seconds: float, input_bytes: float) -> Self:
         """Return the sums with another run; one whose input is not known counts as of the mean input."""

@@ -13,11 +13,10 @@ No task gets less memory than its program's commands used at their peak, nor as 
 with.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 
@@ -26,50 +25,32 @@ from boathouse_policies.framework import programs
 from boathouse_policies.run_times import fit
 from boathouse_policies.yarn_me import penalty
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-STEP_BYTES: Final = 16 << 20
-"""Granularity of smaller amounts of memory."""
-BUFFER_SHARE: Final = 0.375
-"""Part of a reduce's memory beyond `FIXED_BYTES` that holds map output: of half of it, 75 %."""
-FIXED_BYTES: Final = 48 << 20
-"""Memory that the task runtime needs for itself."""
+STEP_BYTES: Final = 16 << 20  # granularity of smaller amounts of memory
+BUFFER_SHARE: Final = 0.375  # part of a reduce's memory beyond `FIXED_BYTES` that holds map output: of half of it, 75 %
+FIXED_BYTES: Final = 48 << 20  # memory that the task runtime needs for itself
 COMMAND_SHARE: Final = 2.2
 """Memory of a task beyond `FIXED_BYTES` over that of its command: the buffer has the other half, and 10 % are spare."""
-FLOOR_BYTES: Final = 64 << 20
-"""How much more memory than a killed task had is the least for the program's later tasks."""
+FLOOR_BYTES: Final = 64 << 20  # how much more memory than a killed task had is the least for the program's later tasks
 NAMESPACES_KEPT: Final = 64
 """Namespaces whose rate of spills is kept; the one that measured none for longest is forgotten."""
-LEAST_RUNS: Final = 5
-"""Runs with less memory after which a program's own rate of spills counts."""
-_NEWEST_WEIGHT: Final = 0.1
-"""Weight of the newest figure in a running mean."""
-_LEAST_S: Final = 1e-3
-"""Least time that the spills of a task count for."""
-_LEAST_SHARE: Final = 0.1
-"""Least part of the measured run time that is left when spills at full memory are taken off."""
+LEAST_RUNS: Final = 5  # runs with less memory after which a program's own rate of spills counts
+_NEWEST_WEIGHT: Final = 0.1  # weight of the newest figure in a running mean
+_LEAST_S: Final = 1e-3  # least time that the spills of a task count for
+_LEAST_SHARE: Final = 0.1  # least part of the measured run time that is left when spills at full memory are taken off
 _LEARNED: Final = frozenset({model.Stage.MAP, model.Stage.REDUCE, model.Stage.UBER, model.Stage.EXECUTOR})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A stage of a job, and the program it belongs to.
-
-    Attributes:
-        program: `NAMESPACE/HASH`, equal for jobs that run the same program.
-        ideal_bytes: Memory request of a task.
-        least_bytes: Least memory that a task may get; None if it must get all.
-        slowdown: How much longer a task takes with less memory, until that is measured.
-    """
+    """A stage of a job, and the program it belongs to."""
 
     job: model.JobId
-    program: str
+    program: str  # `NAMESPACE/HASH`, equal for jobs that run the same program
     step: int
     stage: model.Stage
-    ideal_bytes: int
-    least_bytes: int | None
-    slowdown: float
+    ideal_bytes: int  # memory request of a task
+    least_bytes: int | None  # least memory that a task may get; None if it must get all
+    slowdown: float  # how much longer a task takes with less memory, until that is measured
 
     @property
     def key(self) -> str:
@@ -114,14 +95,12 @@ class Learner:
             self._learn_less(stage, seconds, input_bytes, used)
         (self._less if less else self._full).add(stage.key, seconds, input_bytes)
         if 0 < used.spill_bytes_per_s < math.inf:
-            namespace = programs.group_of(stage.key)
-            bounded = min(used.spill_bytes_per_s, fit.MAX_BYTES)
+            namespace, bounded = programs.group_of(stage.key), min(used.spill_bytes_per_s, fit.MAX_BYTES)
             self._spill_rates.put(namespace, _mean(self._spill_rates.get(namespace), bounded))
         if used.peak_bytes > 0:
             self._peaks.raise_to(stage.key, used.peak_bytes)
 
     def _learn_less(self, stage: Stage, seconds: float, input_bytes: float, used: MemoryUse) -> None:
-        """Compare a run with what was expected, and learn what its spills cost."""
         known, expected = self._full.get(stage.key), self.estimates(stage, input_bytes)
         if known is None or not used.memory_bytes:
             return
@@ -132,10 +111,7 @@ class Learner:
             self._spills.add(stage.key, longer_s, used.spilled_bytes)
 
     def out_of_memory(self, stage: Stage, memory_bytes: int = 0) -> None:
-        """Raise the floor of a program: a task with less memory than requested was killed for lack of it.
-
-        The tasks of this job get all their memory from now on.
-        """
+        """Raise a program's floor: a task with less memory was killed for want of it. The job's others get all."""
         self._out_of_memory.add((stage.job, stage.step, stage.stage))
         if memory_bytes:
             self._floors.raise_to(stage.key, memory_bytes + FLOOR_BYTES)
@@ -148,8 +124,7 @@ class Learner:
 
     def estimates(self, stage: Stage, input_bytes: float) -> model.Estimates:
         """Return the estimates for a stage's tasks: the same object until they change, because classes are compared."""
-        known = self._full.get(stage.key)
-        if known is None:
+        if (known := self._full.get(stage.key)) is None:
             return model.UNKNOWN
         estimate, least = known.estimate(input_bytes), self._least_bytes(stage)
         seconds, sigma_s = _rounded(estimate.mean_s), _rounded(estimate.deviation_s, digits=1)
@@ -164,7 +139,6 @@ class Learner:
         return self._made[made]
 
     def _least_bytes(self, stage: Stage) -> int | None:
-        """Return the least memory of a task; None if it must get all."""
         if stage.least_bytes is None or (stage.job, stage.step, stage.stage) in self._out_of_memory:
             return None
         peak, floor = self._peaks.get(stage.key), self._floors.get(stage.key, 0.0)
@@ -173,7 +147,6 @@ class Learner:
         return least if least < stage.ideal_bytes else None
 
     def _run_time(self, stage: Stage, known: fit.Runs, seconds: float, input_bytes: float) -> penalty.RunTime:
-        """Return the run time of a task by its memory, where it takes so long with all of it."""
         rate, size = self._cost_rate(stage), _rounded(input_bytes or known.mean_bytes)
         if stage.stage is model.Stage.REDUCE and rate is not None and size > 0:
             return _reducer(seconds, size, rate, stage.ideal_bytes)
@@ -188,8 +161,7 @@ class Learner:
 
     def _cost_rate(self, stage: Stage) -> float | None:
         """Return how many bytes a task spills in a second that it runs longer; None while no spill was measured."""
-        own = self._spills.get(stage.key)
-        if own is not None and own.weight >= LEAST_RUNS:
+        if (own := self._spills.get(stage.key)) is not None and own.weight >= LEAST_RUNS:
             return _rounded(own.input_bytes / own.seconds)
         rate = self._spill_rates.get(programs.group_of(stage.key))
         return None if rate is None else _rounded(rate / 2)  # what is written is read again

@@ -15,8 +15,6 @@ Deviations, each with its reason where it is made: the timeline plays the future
 durations (`timeline`); one cycle looks at all nodes on offer (`decide`); the spills' formula is ours (`penalty`).
 """
 
-from __future__ import annotations
-
 from boathouse_policies.baselines import LEAST_LOADED, MemoryHeld
 from boathouse_policies.baselines.yarn import LockedNodes
 from boathouse_policies.framework import PREDICATES, Profile, ReservationAge, Reserve, RunningTasks, Score

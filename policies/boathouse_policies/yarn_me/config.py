@@ -1,7 +1,5 @@
 """The constants of YARN-ME, with the paper's values where it has them."""
 
-from __future__ import annotations
-
 import dataclasses
 
 

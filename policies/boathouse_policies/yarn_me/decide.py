@@ -12,29 +12,38 @@ on offer, as at a heartbeat, the two are the same.
 | 12, 14: reserve and unreserve | `Passing.reserve`; the scheduling queue releases |
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines.yarn import places_of
-from boathouse_policies.framework import ALL, Controller, Figures, Filter, Hooks, Score, Sized, Sizer
+from boathouse_policies.framework import (
+    ALL,
+    ClusterView,
+    Controller,
+    CycleState,
+    Figure,
+    Figures,
+    Filter,
+    Hooks,
+    PendingClass,
+    SchedulingQueue,
+    Score,
+    Sized,
+    Sizer,
+    Where,
+)
+from boathouse_policies.framework.cycle_state import Assignment
+from boathouse_policies.yarn_me.config import Config
 from boathouse_policies.yarn_me.disks import Disks
+from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.penalty import Elastic, Levels
 from boathouse_policies.yarn_me.timeline import Timeline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from boathouse_policies.framework import ClusterView, CycleState, Figure, PendingClass, SchedulingQueue, Where
-    from boathouse_policies.framework.cycle_state import Assignment
-    from boathouse_policies.yarn_me.config import Config
-    from boathouse_policies.yarn_me.outlook import Outlook
 
 TOO_LATE = "node(s) with memory for so slow a task that it would end after its job"
 DISK = "node(s) whose disk has no bandwidth left for tasks that spill"
@@ -48,14 +57,11 @@ class LookAhead(Protocol):
         ...
 
 
-LookingAhead: TypeAlias = "Callable[[Outlook, ClusterView, Mapping[model.NodeName, model.ClassId]], LookAhead]"
+LookingAhead: TypeAlias = Callable[[Outlook, ClusterView, Mapping[model.NodeName, model.ClassId]], LookAhead]
 
 
 class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
-    """Filter, score, sizer, controller and hooks in one: they share the outlook and the timeline.
-
-    The regular score ranks nodes with room for the ideal size. The disk budgets are an observer, after the outlook.
-    """
+    """All of them share the outlook and the timeline. The regular score ranks nodes with room for the ideal size."""
 
     by_node = True
 
@@ -66,8 +72,6 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         self._made_s, self._changes, self._job_changes = -math.inf, -1, 0
         self._taken: dict[int, float] = {}  # disk bandwidth that this cycle gave out, by node
 
-    # Controller
-
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Decide nothing, but look ahead anew if the timeline is too old."""
         config, outlook = self._config, self.outlook
@@ -77,8 +81,6 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
             self._made_s, self._changes, self._job_changes = view.now_s, outlook.changes, outlook.job_changes
             self._timeline = self._look_ahead(outlook, view, queue.reserved)
         return ()
-
-    # Filter
 
     def concerns(self, pending: PendingClass) -> bool:
         """Return whether a class is known to run with less memory."""
@@ -130,8 +132,6 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         end_s = state.view.now_s + seconds
         return self.outlook.last_end_s(job) >= end_s or self._timeline.reaches(job, end_s)
 
-    # Disk
-
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Forget what earlier cycles gave out."""
         self._taken.clear()
@@ -171,8 +171,6 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         taken = self.outlook.disk_bytes_per_s(name) + self._taken.get(node, 0.0)
         return estimates.disk_bytes_per_s(memory) + taken <= self.disks.budget(job.namespace, name)
 
-    # Figures
-
     def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:
         """Return what less memory costs a task that got less."""
         estimates, memory = assignment.pending.task_class.estimates, assignment.resources.memory_bytes
@@ -183,8 +181,6 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         name = state.view.layout.names[assignment.node]
         budget = self.disks.budget(assignment.pending.job.namespace, name)
         return (*figures, ("diskShare", rate / budget)) if 0 < budget < math.inf else figures
-
-    # Score
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """Rank nodes with room for the ideal first, by the regular score; then the others, the fastest first."""
@@ -206,8 +202,6 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
             return self._regular.score_on(pending, state, node) + _ABOVE
         _, seconds = estimates.levels.on(free)
         return -seconds if seconds < math.inf else 0.0
-
-    # Sizer
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """Return the smallest elastic size."""

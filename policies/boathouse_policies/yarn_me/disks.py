@@ -7,30 +7,21 @@ carries beside the elastic tasks, that is taken off the budget.
 A rate is what a task says, so it counts for the tasks of its namespace only.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from boathouse_policies import model
 from boathouse_policies.framework import Observer
 from boathouse_policies.framework.programs import Programs
+from boathouse_policies.yarn_me.config import Config
+from boathouse_policies.yarn_me.outlook import Outlook
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies.yarn_me.config import Config
-    from boathouse_policies.yarn_me.outlook import Outlook
-
-SPILL_RATE: Final = "spill_bytes_per_s"
-"""Counter of a finished task: the rate of its spills, written and read."""
-NAMESPACES_KEPT: Final = 32
-"""Namespaces whose rates are kept; the one that reported none for longest begins anew."""
-_NEWEST_WEIGHT: Final = 0.3
-"""Weight of the newest rate in a node's mean."""
-_FASTEST: Final = 1e12
-"""More bytes a second than any disk carries: larger rates are not believed."""
+SPILL_RATE: Final = "spill_bytes_per_s"  # counter of a finished task: the rate of its spills, written and read
+NAMESPACES_KEPT: Final = 32  # namespaces whose rates are kept; the one that reported none for longest begins anew
+_NEWEST_WEIGHT: Final = 0.3  # weight of the newest rate in a node's mean
+_FASTEST: Final = 1e12  # more bytes a second than any disk carries: larger rates are not believed
 
 
 class _Rates:
@@ -42,13 +33,11 @@ class _Rates:
         self._median: float | None = None  # of the rates, until one of them changes
 
     def usual(self) -> float | None:
-        """Return the rate of a node without figures."""
         if self._median is None and self.by_node:
             self._median = statistics.median(self.by_node.values())
         return self._default if self._median is None else self._median
 
     def learn(self, node: model.NodeName, rate: float) -> None:
-        """Learn the rate of a disk."""
         self.by_node[node] = rate + (1 - _NEWEST_WEIGHT) * (self.by_node.get(node, rate) - rate)
         self._median = None
 

@@ -1,21 +1,17 @@
 """What YARN-ME learns of jobs: how many tasks are left to place, and when those that run will end."""
 
-from __future__ import annotations
-
 import bisect
 import collections
 import functools
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Container, Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import Follower, Observer, RunningTask, RunningTasks
 from boathouse_policies.yarn_me.penalty import Elastic
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
 
 End: TypeAlias = tuple[float, int, model.NodeName, int, int, model.JobId]
 """An estimated end, for a heap: time, what breaks ties, node, memory and CPU that come free, job."""
@@ -83,7 +79,7 @@ class Outlook(Observer, Follower):
         return sum(known_class is not None and size < known_class.resources.memory_bytes for known_class, size in known)
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> "Columns":
         """The elastic classes as columns, with some that are gone."""
         if self._columns is None:
             self._columns = Columns(self.classes.values())
@@ -94,8 +90,6 @@ class Outlook(Observer, Follower):
         self.changed_nodes = {name for name in self.changed_nodes if name in nodes}
         self._freed_s = {name: known for name, known in self._freed_s.items() if name in nodes}
         self._disk = {name: used for name, used in self._disk.items() if name in nodes}
-
-    # Jobs
 
     def observe(self, event: model.Event) -> None:
         """Keep account of jobs."""
@@ -115,8 +109,6 @@ class Outlook(Observer, Follower):
     def _forget(self, job: model.JobId) -> None:
         for task_class in self.jobs.pop(job).classes if job in self.jobs else ():
             del self.classes[task_class.id], self.left[task_class.id]
-
-    # Tasks
 
     def placed(self, task: RunningTask) -> None:
         """Estimate the end of a task as if it started now."""

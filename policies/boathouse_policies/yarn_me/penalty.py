@@ -7,33 +7,24 @@ to cluster scheduling", USENIX ATC 2017, section 2.
   (⌈I/B⌉ - 1)·B: the text gives no formula, this one gives its examples (2.01 GB of input: 2.0, 2.0 and 1.5 GB for
   buffers of 0.5, 2 and 1.5 GB). Then T(notId) = T + spilledBytes(notId)/diskRate.
 * A map with less than its ideal memory pays one extra merge, whatever it lacks: a step (2.2).
-* Spark holds its input deserialised: it fills the buffer `expansion` times as fast (2.4). Tez leaves the map output of
-  its own node out of the buffer: `local_bytes`.
 
-Two runs are enough to fit a model: one with the ideal memory, one with less. Spark's has two unknowns and needs the
-under-sized run's own report of what it spilled. Prior runs of a recurring job serve as well as profiling runs. Where
-the under-sized run was not slower, spills cost no time: the disk rate is infinite, and elasticity is free.
+Models of two runs, and those of Spark and Tez (2.4), are in `boathouse_lab.reproduce.yarn_me.fitted`.
 """
-
-from __future__ import annotations
 
 import bisect
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from boathouse_policies import model
+from boathouse_policies import model
 
-BUFFER_SHARE = 0.70
-"""Part of a Hadoop reducer's memory that holds map output (2: "70% by default in Hadoop")."""
+BUFFER_SHARE = 0.70  # part of a Hadoop reducer's memory that holds map output (2: "70% by default in Hadoop")
 
-Bytes: TypeAlias = npt.NDArray[np.float64]
-"""Amounts of memory in bytes, any shape."""
+Bytes: TypeAlias = npt.NDArray[np.float64]  # amounts of memory in bytes, any shape
 
 
 class RunTime(Protocol):
@@ -70,37 +61,27 @@ class Reducer:
     input_bytes: float  # I, what goes through the buffer
     disk_bytes_per_s: float  # rate at which spills cost time; infinite where they cost none
     buffer_share: float = BUFFER_SHARE  # B over the task's memory
-    expansion: float = 1.0  # bytes in the buffer for each byte of input: 1 but for Spark
-    local_bytes: float = 0.0  # part of the input that never enters the buffer (Tez)
     fixed_bytes: float = 0.0  # memory that has no part in the buffer (ours)
-
-    @property
-    def buffered_bytes(self) -> float:
-        """What fills the buffer in the course of the task."""
-        return (self.input_bytes - self.local_bytes) * self.expansion
 
     @property
     def ideal_bytes(self) -> float:
         """The least memory with which nothing is spilled."""
-        return self.buffered_bytes / self.buffer_share + self.fixed_bytes
+        return self.input_bytes / self.buffer_share + self.fixed_bytes
 
     def _shared_bytes(self, memory_bytes: Bytes) -> Bytes:
         return np.maximum(memory_bytes - self.fixed_bytes, 1.0)
 
     def spilled_bytes(self, memory_bytes: Bytes) -> Bytes:
-        """Return bytes on disk: what left the buffer, serialised again."""
-        return spilled(self.buffered_bytes, self._shared_bytes(memory_bytes) * self.buffer_share) / self.expansion
+        """Return bytes on disk: what left the buffer."""
+        return spilled(self.input_bytes, self._shared_bytes(memory_bytes) * self.buffer_share)
 
     def run_time_s(self, memory_bytes: Bytes) -> Bytes:
         """Compute T + spilledBytes/diskRate."""
         return self.ideal_s + self.spilled_bytes(memory_bytes) / self.disk_bytes_per_s
 
     def steps(self, memory_bytes: Bytes) -> list[Bytes]:
-        """Return where the buffer holds the input an n-th time exactly, for the four largest such amounts.
-
-        With ⌈I/B⌉ fixed, spills grow with B: so each tooth is least at its left edge, B = I/n.
-        """
-        most = self.buffered_bytes / self.buffer_share
+        """Return the largest I/n: with ⌈I/B⌉ fixed, spills grow with B, so each tooth is least at its left edge."""
+        most = self.input_bytes / self.buffer_share
         first = np.maximum(np.ceil(most / self._shared_bytes(memory_bytes) * _SLACK), 1.0)
         return [most / (first + more) + self.fixed_bytes for more in range(_TEETH)]
 
@@ -201,10 +182,7 @@ class Elastic:
         return int(self.run_time.spilled_bytes(np.array(min(resources.memory_bytes, self.ideal_bytes))))
 
     def disk_bytes_per_s(self, memory_bytes: int) -> float:
-        """Return the disk bandwidth that an elastic task takes on average; 0 for a regular one.
-
-        Spills are written and read: 2·spilled/T(notId).
-        """
+        """Return an elastic task's mean disk bandwidth, 2·spilled/T(notId), written and read; 0 for a regular one."""
         return self.run(memory_bytes)[1] if memory_bytes < self.ideal_bytes else 0.0
 
     def run(self, memory_bytes: int) -> tuple[float, float]:
@@ -248,48 +226,3 @@ class Elastic:
     def _on_grid(self, memory_bytes: Bytes) -> Bytes:
         steps: Bytes = np.ceil((memory_bytes - self.least_bytes) / self.step_bytes * _SLACK)
         return self.least_bytes + steps * self.step_bytes
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """A run of a task."""
-
-    memory_bytes: int
-    duration_s: float
-    input_bytes: int  # what it took in by the shuffle
-    spilled_bytes: int | None = None  # what it reported as written to disk, serialised; None if it did not
-    spilled_memory_bytes: int | None = None  # the same as it lay in memory (Spark's "spill (memory)")
-    local_bytes: int = 0  # input from its own node that Tez keeps out of the buffer
-
-
-def fit_mapper(ideal: Run, undersized: Run) -> Mapper:
-    """Fit a step from the run that spilled nothing to the one that did."""
-    return Mapper(
-        ideal_s=ideal.duration_s,
-        ideal_bytes=ideal.memory_bytes,
-        undersized_s=max(ideal.duration_s, undersized.duration_s),
-        output_bytes=undersized.spilled_bytes or 0,
-    )
-
-
-def fit_reducer(ideal: Run, undersized: Run, *, buffer_share: float = BUFFER_SHARE) -> Reducer:
-    """Fit the disk rate to the slowdown: spills as reported, else computed from input and buffer.
-
-    A ValueError says that the under-sized run spilled nothing, so that no rate can be had.
-    """
-    in_memory, reported = undersized.spilled_memory_bytes, undersized.spilled_bytes
-    model_of_free_spills = Reducer(
-        ideal_s=ideal.duration_s,
-        input_bytes=undersized.input_bytes,
-        disk_bytes_per_s=math.inf,
-        buffer_share=buffer_share,
-        expansion=in_memory / reported if in_memory and reported else 1.0,
-        local_bytes=undersized.local_bytes,
-    )
-    memory = np.array(float(undersized.memory_bytes))
-    on_disk = float(model_of_free_spills.spilled_bytes(memory) if reported is None else reported)
-    if on_disk <= 0:
-        raise ValueError(f"the run with {undersized.memory_bytes} bytes spilled nothing: profile one with less memory")
-    slower_s = undersized.duration_s - ideal.duration_s
-    rate = on_disk / slower_s if slower_s > 0 else math.inf
-    return dataclasses.replace(model_of_free_spills, disk_bytes_per_s=rate)

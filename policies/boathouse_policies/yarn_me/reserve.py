@@ -1,22 +1,16 @@
 """Node reservations that lock others out only where they would harm (3.3, "Node reservations")."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines.yarn import LockedNodes
 from boathouse_policies.framework import CycleState, Hooks, Layout, PendingClass, SchedulingQueue, Where
+from boathouse_policies.yarn_me.decide import Elasticity
+from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.penalty import Elastic
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from boathouse_policies.yarn_me.decide import Elasticity
-    from boathouse_policies.yarn_me.outlook import Outlook
 
 
 class Passing(LockedNodes, Hooks):
@@ -84,10 +78,7 @@ class Passing(LockedNodes, Hooks):
 
 
 def until_s(outlook: Outlook, state: CycleState, node: int) -> float:
-    """Return when the owner of a node may have a task of its ideal size there; infinite where there is no owner.
-
-    -inf where it has room now, or where what runs there is unknown: then nobody may pass.
-    """
+    """Return when a node's owner has room there for its ideal size; infinite without one, -inf for now or unknown."""
     owner = state.reserved.get(node)
     if owner is None:
         return math.inf
@@ -113,14 +104,12 @@ class _Columns:
         self._placed_on: set[int] = set()
 
     def begin(self, layout: Layout) -> None:
-        """Begin a cycle."""
         self._changes = None
         if layout is not self._known:
             self._known = layout
             self._outlook.keep(layout.index)
 
-    def renewed(self, state: CycleState) -> _Columns:
-        """Return the columns as the cycle has them now."""
+    def renewed(self, state: CycleState) -> "_Columns":
         if self._changes != state.changes:
             if self._changes is None:
                 changed = self._differing(state)

@@ -7,20 +7,14 @@ elastic task would be its job's last is decided as soon as one of the job's task
 mostly soon. What was played stays, and is played on from there for the next question.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import heapq
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from boathouse_policies import model
+from boathouse_policies.framework import ClusterView
 from boathouse_policies.yarn_me.outlook import End, Outlook, duration_s
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from boathouse_policies.framework import ClusterView
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -43,7 +37,7 @@ class _Job:
     pending: list[_Class]  # its classes with tasks left, the first at the end of the list
 
     @property
-    def entry(self) -> tuple[float, int, float, model.JobId, _Job]:
+    def entry(self) -> "tuple[float, int, float, model.JobId, _Job]":
         """What it is in the heap of jobs."""
         return self.order[0], self.held, self.order[1], self.id, self
 

@@ -3,27 +3,18 @@
 A phase starts when the one before was placed whole, or has ended.
 """
 
-from __future__ import annotations
-
 import abc
 import collections
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 from typing_extensions import override
 
 from boathouse_policies import model
-from boathouse_sim.base_world import MB, Call, tasks_of
-from boathouse_sim.clock import Priority
-from boathouse_sim.live.course import Course
-from boathouse_sim.work import App, Container, JobSpec, Segment
+from boathouse_sim.base_world import MB, tasks_of
+from boathouse_sim.live.course import Course, LiveRun, Pod
+from boathouse_sim.live.world import LiveWorld
+from boathouse_sim.work import App, Container, JobSpec, Phase, Segment
 from boathouse_sim.world import STAGES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from boathouse_sim.live.course import LiveRun, Pod
-    from boathouse_sim.live.world import LiveWorld
-    from boathouse_sim.work import Phase
 
 
 class Phased(Course):
@@ -92,8 +83,7 @@ class Phased(Course):
             return
         self._master = pod
         assert self._spec.master is not None
-        up_ms = self._world.clock.now_ms + self._spec.master.duration_ms
-        self._world.clock.at(up_ms, Priority.ARRIVAL, Call(self._up, pod))
+        self._world.clock.after(self._spec.master.duration_ms, self._up, pod)
 
     @override
     def lost(self, pod: Pod) -> None:

@@ -1,19 +1,14 @@
 """A job on its way: its pods, and what becomes of them. Each kind of application has its own course."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
-from boathouse_sim.base_world import Run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from boathouse_policies import model
-    from boathouse_sim.live.rates import Activity
-    from boathouse_sim.topology import Machine
-    from boathouse_sim.work import Container
+from boathouse_policies import model
+from boathouse_sim.base_world import Attempt, Run
+from boathouse_sim.live.rates import Activity
+from boathouse_sim.topology import Machine
+from boathouse_sim.work import Container
 
 
 class Report(NamedTuple):
@@ -47,16 +42,16 @@ class Course:
     def begin(self) -> None:
         """Submit the job's first pending tasks (`LiveWorld.wait`)."""
 
-    def placed(self, pod: Pod) -> None:
+    def placed(self, pod: "Pod") -> None:
         """Record that one of the job's tasks was placed."""
 
-    def started(self, pod: Pod) -> None:
+    def started(self, pod: "Pod") -> None:
         """Record that one of the job's tasks started."""
 
-    def lost(self, pod: Pod) -> None:
+    def lost(self, pod: "Pod") -> None:
         """Requeue a lost task of the job."""
 
-    def superseded(self, pod: Pod) -> None:
+    def superseded(self, pod: "Pod") -> None:
         """Record that an attempt was ended because the other attempt of its task has ended."""
 
     def node_lost(self, node: model.NodeName) -> None:
@@ -69,7 +64,7 @@ class Course:
     def reserve(self, decision: model.Reservation) -> None:
         """Keep room for an expected task where a cycle placed it."""
 
-    def report(self, pod: Pod) -> Report | None:
+    def report(self, pod: "Pod") -> Report | None:
         """Return the report of a running task's runtime; None for those that report nothing."""
 
 
@@ -81,14 +76,11 @@ class LiveRun(Run):
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Pod:
-    """A task that was placed."""
+class Pod(Attempt):
+    """A task that was placed, and how it goes."""
 
     run: LiveRun
-    task: model.Task
-    task_class: model.TaskClass
     container: Container  # what it asked for and does
-    node: model.NodeName
     machine: Machine
     resources: model.Resources  # what it takes now
     asked: model.Resources  # what it takes when it is not suspended
@@ -105,7 +97,7 @@ class Pod:
     suspended_ms: int = 0
     resuming: bool = False  # whether it has its CPU again, and is about to go on
     growing: model.Resources | None = None
-    rival: Pod | None = None  # the other attempt of the same task, if one runs
+    rival: "Pod | None" = None  # the other attempt of the same task, if one runs
     is_second: bool = False  # whether this one was started because the other was slow
     computed_core_ms: float = 0.0  # of its work that has ended
     waited_ms: int = 0  # how long a reducer had nothing to copy, or was suspended after that
@@ -123,13 +115,3 @@ class Pod:
         self.suspended_ms += now_ms - self.suspended_at_ms
         if self.opened_ms >= 0:
             self.waited_ms += now_ms - max(self.suspended_at_ms, self.opened_ms)
-
-    def about(self, now_s: float) -> model.About:
-        """Return the fields that every event of a task has."""
-        return {
-            "now_s": now_s,
-            "task": self.id,
-            "task_class": self.task_class.id,
-            "job": self.run.job.id,
-            "node": self.node,
-        }

@@ -6,26 +6,21 @@ Learned is as in a cluster (`operator/boathouse/services/mrjob/policy_events.py`
 succeeded, by program, without their waits; a job's classes have new estimates as soon as these change.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from boathouse_policies import model, run_times
 from boathouse_sim.base_world import MB
-from boathouse_sim.conditions import RunTimes
+from boathouse_sim.conditions import Conditions, RunTimes
 from boathouse_sim.live import sizes
+from boathouse_sim.live.course import LiveRun, Pod
+from boathouse_sim.live.rates import Activity
+from boathouse_sim.topology import Cluster
+from boathouse_sim.work import Container, Reading
 from boathouse_sim.world import estimates
-
-if TYPE_CHECKING:
-    from boathouse_sim.conditions import Conditions
-    from boathouse_sim.live.course import LiveRun, Pod
-    from boathouse_sim.live.rates import Activity
-    from boathouse_sim.topology import Cluster
-    from boathouse_sim.work import Container, Reading
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,21 +66,18 @@ def of_pod(pod: Pod, reading: Reading, *, now_ms: int, lost: bool) -> TaskRecord
     )
 
 
-def of_inner(pod: Pod, activity: Activity, index: int, *, began_ms: int, now_ms: int) -> TaskRecord:
-    """Record a task inside an executor."""
-    return TaskRecord(
-        job=pod.run.spec.id,
+def of_inner(executor: TaskRecord, activity: Activity, index: int, began_ms: int) -> TaskRecord:
+    """Record a task inside an executor, by what the record of that is at its end."""
+    return dataclasses.replace(
+        executor,
         kind="task",
         index=index,
-        node=pod.node,
         distance=None if activity.distance is None else int(activity.distance),
         placed_ms=began_ms,
         started_ms=began_ms,
-        ended_ms=now_ms,
         alone_ms=activity.work_ms,
         calm_ms=activity.work_ms * sum(activity.stretch),
-        memory_mb=pod.resources.memory_bytes // MB,
-        cpu_milli=pod.asked.cpu_milli,
+        suspended_ms=0,
     )
 
 

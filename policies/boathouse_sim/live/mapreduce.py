@@ -7,28 +7,20 @@
 * A node that goes takes the map output on it along. What reducers still have to copy is made again.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 from typing_extensions import override
 
 from boathouse_policies import model
-from boathouse_sim.base_world import MB, Call, tasks_of
-from boathouse_sim.clock import Priority
+from boathouse_sim.base_world import MB, tasks_of
 from boathouse_sim.live.application import Application
-from boathouse_sim.live.course import Course, Report
+from boathouse_sim.live.course import Course, LiveRun, Pod, Report
 from boathouse_sim.live.rates import Gate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from boathouse_sim.live.course import LiveRun, Pod
-    from boathouse_sim.live.world import LiveWorld
-    from boathouse_sim.work import Container
+from boathouse_sim.live.world import LiveWorld
+from boathouse_sim.work import Container
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +124,6 @@ class MapReduceCourse(Course):
             offers.append((self._reduce, [task for task in reduces if (False, task.index) not in second]))
         self._world.wait(self._run, *(offer for offer in offers if offer[1]))
 
-    # Tasks
-
     @override
     def placed(self, pod: Pod) -> None:
         self._running[pod.id] = pod
@@ -220,8 +210,7 @@ class MapReduceCourse(Course):
     def _check_later(self) -> None:
         if self._stuck():
             self._checks += 1
-            at_ms = self._world.clock.now_ms + self._world.conditions.preempt_ms
-            self._world.clock.at(at_ms, Priority.ARRIVAL, Call(self._check, self._checks))
+            self._world.clock.after(self._world.conditions.preempt_ms, self._check, self._checks)
 
     def _stuck(self) -> bool:
         is_over = len(self._output) == self._spec.maps or not self._running
@@ -234,8 +223,6 @@ class MapReduceCourse(Course):
             return
         left_ms = self._world.rates.left_ms
         self._world.lose(max(copying, key=lambda pod: (left_ms(pod.activities[0]), pod.task.index)), "gave way to maps")
-
-    # Reports
 
     @override
     def report(self, pod: Pod) -> Report | None:

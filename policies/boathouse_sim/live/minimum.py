@@ -4,20 +4,14 @@ Until then the executors are expected: the cycle reserves their room with the dr
 executor takes which place (`framework.gang_minimum`), as in the operator.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
 from boathouse_policies import model
 from boathouse_policies.framework import gang_minimum
 from boathouse_sim.base_world import tasks_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from boathouse_sim.live.course import LiveRun
-    from boathouse_sim.live.world import LiveWorld
+from boathouse_sim.live.course import LiveRun
+from boathouse_sim.live.world import LiveWorld
 
 _RESERVED = "reserved:"
 

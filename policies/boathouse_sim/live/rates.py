@@ -7,24 +7,18 @@ milliseconds of work a millisecond, or not at all while it is paused. `Rates` tr
 A `Gate` is what a reducer may have copied: map output appears as maps end, and the last of it with the last map.
 """
 
-from __future__ import annotations
-
 import bisect
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from boathouse_policies.model import Distance
 from boathouse_sim.base_world import Call
-from boathouse_sim.clock import Priority
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from boathouse_policies.model import Distance
-    from boathouse_sim.clock import Clock
-    from boathouse_sim.work import Segment
+from boathouse_sim.clock import Clock, Priority
+from boathouse_sim.work import Segment
 
 
 class Gate:
@@ -83,8 +77,7 @@ class RemoteRead(NamedTuple):
 
 LOCAL_READ = RemoteRead()
 
-NOTHING = 1e-6
-"""Milliseconds of work that count as none: what rounding leaves."""
+NOTHING = 1e-6  # milliseconds of work that count as none: what rounding leaves
 
 
 @dataclasses.dataclass(slots=True, eq=False)

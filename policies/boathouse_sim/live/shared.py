@@ -9,29 +9,19 @@ of its own network and these. Loads are those of tasks without neighbours: so a 
 rates of those who read from it, but no load, and goes no further.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 from typing_extensions import override
 
 from boathouse_sim.base_world import Call
-from boathouse_sim.clock import Priority
-from boathouse_sim.conditions import DISK, KINDS, NETWORK, POOL
-from boathouse_sim.live.rates import NOTHING, Rates, whole_ms
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from boathouse_sim.clock import Clock
-    from boathouse_sim.conditions import Contention
-    from boathouse_sim.live.rates import Activity, Four
-    from boathouse_sim.topology import Host
-    from boathouse_sim.work import Pool
+from boathouse_sim.clock import Clock, Priority
+from boathouse_sim.conditions import DISK, KINDS, NETWORK, POOL, Contention
+from boathouse_sim.live.rates import NOTHING, Activity, Four, Rates, whole_ms
+from boathouse_sim.topology import Host
+from boathouse_sim.work import Pool
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -39,7 +29,7 @@ class _Domain:
     """Activities that feel each other; slots of what reads its disks from elsewhere, and the domain of each."""
 
     members: dict[int, Activity] = dataclasses.field(default_factory=dict)
-    readers: dict[int, _Domain] = dataclasses.field(default_factory=dict)
+    readers: "dict[int, _Domain]" = dataclasses.field(default_factory=dict)
     slots: npt.NDArray[np.intp] | None = None
     since_ms: int = 0
     version: int = 0
@@ -72,8 +62,6 @@ class SharedRates(Rates):
         self._far_stretch = np.zeros(0)
         self._far_load = np.zeros((0, KINDS))  # of that host
         self._far = 0  # how many read from another host
-
-    # Activities
 
     @override
     def start(self, activity: Activity) -> None:
@@ -147,8 +135,6 @@ class SharedRates(Rates):
         self._stretch, self._load, self._far_load = (np.pad(a, ((0, more), (0, 0))) for a in tables)
         self._where = np.pad(self._where, ((0, more), (0, 0)))
         self._empty = list(range(size + more - 1, size - 1, -1))
-
-    # Domains
 
     def _changed(self, activity: Activity) -> None:
         self._touch(self._domains[self._host_at[activity.host]])
@@ -255,8 +241,6 @@ class SharedRates(Rates):
                 self.stop(activity)
                 self._complete(activity)
         self._touch(domain)
-
-    # Reading
 
     @override
     def used(self, activity: Activity) -> Four:

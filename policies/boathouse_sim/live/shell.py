@@ -13,28 +13,21 @@ when they are made, but a second attempt is an allocation: it starts on the node
 Heartbeats that could change nothing are left out, as in `boathouse_sim.simulation`.
 """  # noqa: E501 - a table
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 import numpy as np
 from typing_extensions import override
 
 from boathouse_policies import framework, model
-from boathouse_sim.base_world import Call, Shell
-from boathouse_sim.clock import Beat, Priority, next_beat_ms
+from boathouse_sim.base_world import Shell
+from boathouse_sim.clock import Beat, Happening, next_beat_ms
+from boathouse_sim.conditions import Outages
 from boathouse_sim.live.application import course_of
+from boathouse_sim.live.course import Pod
 from boathouse_sim.live.world import LiveWorld
-from boathouse_sim.workload import WorkloadError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from boathouse_sim.clock import Happening
-    from boathouse_sim.conditions import Outages
-    from boathouse_sim.live.course import Pod
-    from boathouse_sim.workload import Errors, Workload
+from boathouse_sim.workload import Errors, Workload, WorkloadError
 
 _STREAM = 3  # of the seed
 _LONGEST = 20  # times the mean: no random recovery takes longer, in practice
@@ -53,7 +46,7 @@ class Failing:
             if name not in self._nodes:
                 raise WorkloadError(f"an outage names the node {outage.node!r}, which the cluster has not")
             away_ms = None if outage.to_s is None else round((outage.to_s - outage.from_s) * 1000)
-            world.clock.at(round(outage.from_s * 1000), Priority.ARRIVAL, Call(self._fail, name, away_ms))
+            world.clock.after(round(outage.from_s * 1000), self._fail, name, away_ms)
         if outages.mean_time_to_failure_s:
             world.clock.patience_ms += round(_LONGEST * outages.mean_time_to_recovery_s * 1000)
             for node in world.nodes:
@@ -62,8 +55,7 @@ class Failing:
     def _fail_later(self, name: model.NodeName) -> None:
         after_ms = round(self._random.exponential(self._outages.mean_time_to_failure_s) * 1000)
         away_ms = max(1, round(self._random.exponential(self._outages.mean_time_to_recovery_s) * 1000))
-        clock = self._world.clock
-        clock.background(clock.now_ms + after_ms, Priority.ARRIVAL, Call(self._fail, name, away_ms))
+        self._world.clock.after(after_ms, self._fail, name, away_ms, background=True)
 
     def _fail(self, name: model.NodeName, away_ms: int | None) -> None:
         world = self._world
@@ -80,10 +72,8 @@ class Failing:
         world.renewed = True
         world.notify(model.NodeChanged(now_s=world.clock.now_s, name=name, node=None))
         if away_ms is not None:
-            clock = world.clock
             # Nodes that fail at random do so for ever: that they recover does not keep the simulation going.
-            make = clock.background if self._outages.mean_time_to_failure_s else clock.at
-            make(clock.now_ms + away_ms, Priority.ARRIVAL, Call(self._recover, name))
+            world.clock.after(away_ms, self._recover, name, background=self._outages.mean_time_to_failure_s > 0)
 
     def _recover(self, name: model.NodeName) -> None:
         world, node = self._world, self._nodes[name]
@@ -115,8 +105,7 @@ class Reports:
             self._every(world.conditions.tick_ms, self._tick)
 
     def _every(self, period_ms: int, callback: Happening) -> None:
-        clock = self._world.clock
-        clock.background(clock.now_ms + period_ms, Priority.ARRIVAL, Call(self._again, period_ms, callback))
+        self._world.clock.after(period_ms, self._again, period_ms, callback, background=True)
 
     def _again(self, period_ms: int, callback: Happening) -> None:
         if not self._world.over:
@@ -207,13 +196,8 @@ class Live(Shell):
                 assert_never(decision)
 
 
-_MOST_PERIODS = 10  # heartbeats between two that change something, at most
-
-
 @dataclasses.dataclass(slots=True, eq=False)
 class _Node:
-    """A node's heartbeat, and the pods whose end it will report."""
-
     beat: Beat
     ended: list[Pod] = dataclasses.field(default_factory=list)
 
@@ -225,16 +209,8 @@ class LiveHeartbeats(Live):
         self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
     ) -> None:
         super().__init__(workload, profile, errors=errors, seed=seed)
-        timing, world = workload.timing, self.world
-        node_ms, self._master_ms = timing.node_heartbeat_ms, timing.am_heartbeat_ms
-        self._most = timing.allocs_per_node_heartbeat
-        world.clock.patience_ms += _MOST_PERIODS * (node_ms + self._master_ms)
-        world.start_ms = self._launch_ms
-        world.sizes.release = self._ended
-        self._by_name: dict[model.NodeName, _Node] = {}
-        for i, node in enumerate(world.nodes):
-            phase_ms, heartbeat = round(i * node_ms / len(world.nodes)) % node_ms, Call(self._heartbeat, node.name)
-            self._by_name[node.name] = _Node(Beat(world.clock, node_ms, phase_ms, Priority.NODE_HEARTBEAT, heartbeat))
+        self.world.start_ms, self.world.sizes.release = self._launch_ms, self._ended
+        self._by_name = {name: _Node(beat) for name, beat in self.beats(self._heartbeat).items()}
 
     @override
     def _decide(self) -> None:
@@ -250,10 +226,10 @@ class LiveHeartbeats(Live):
         world.freed.clear()
 
     def _launch_ms(self, pod: Pod) -> int:
-        clock, phase_ms = self.world.clock, pod.run.submitted_ms % self._master_ms
-        at_ms = next_beat_ms(clock.now_ms, self._master_ms, phase_ms)
+        period_ms = self.world.workload.timing.am_heartbeat_ms
+        at_ms = next_beat_ms(self.world.clock.now_ms, period_ms, pod.run.submitted_ms % period_ms)
         if pod.task_class.stage is not model.Stage.DRIVER:
-            at_ms += self._master_ms
+            at_ms += period_ms
         return at_ms + self.world.conditions.launch_ms
 
     def _ended(self, pod: Pod) -> None:
@@ -277,10 +253,8 @@ class LiveHeartbeats(Live):
 
     def _cycle_on(self, name: model.NodeName) -> bool:
         """Let the cycle place on this node; return whether it did."""
-        world, before = self.world, len(self.world.ledger)
-        decisions = world.decide([name], max_per_node=self._most, park=False)
-        here: list[model.Decision] = []
-        for decision in decisions:
+        world, before, here = self.world, len(self.world.ledger), list[model.Decision]()
+        for decision in world.decide([name], max_per_node=world.workload.timing.allocs_per_node_heartbeat, park=False):
             if isinstance(decision, model.Speculate) and decision.node != name:
                 world.notify_refused(decision, "NotItsHeartbeat")
             else:

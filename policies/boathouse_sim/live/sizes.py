@@ -8,31 +8,22 @@ once, as a resize that Kubernetes defers. So no new pod comes to a node with suc
 when there is room, before all others.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import operator
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from boathouse_policies import framework, model
 from boathouse_policies.model import Distance
-from boathouse_sim.base_world import Call
-from boathouse_sim.clock import Priority
-from boathouse_sim.live.rates import LOCAL_READ, RemoteRead
+from boathouse_sim.base_world import AnyWorld
+from boathouse_sim.conditions import Conditions
+from boathouse_sim.live.course import Pod
+from boathouse_sim.live.rates import LOCAL_READ, Four, Rates, RemoteRead
 from boathouse_sim.topology import DISK_MB_PER_S
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from boathouse_sim.base_world import AnyWorld
-    from boathouse_sim.conditions import Conditions
-    from boathouse_sim.live.course import Pod
-    from boathouse_sim.live.rates import Four, Rates
-    from boathouse_sim.work import Reading, Segment
+from boathouse_sim.work import Reading, Segment
 
 
 def demands(
@@ -166,8 +157,6 @@ class Sizes:
         room.cpu_milli += sign * pod.resources.cpu_milli
         room.memory_bytes += sign * pod.resources.memory_bytes
 
-    # Decisions
-
     def suspend(self, decision: model.Suspend) -> None:
         """Stop a task; its CPU is free a little later. What is suspended, about to grow or gone is left alone."""
         world = self._world
@@ -179,13 +168,10 @@ class Sizes:
         pod.suspended, pod.suspended_at_ms = True, since_ms
         world.tally.suspensions += 1
         self._pause(pod, paused=True)
-        about = pod.about(world.clock.now_s)
-        world.notify(model.Suspended(**about, resources=decision.resources, until_s=until_s))
-        shrink = Call(self._shrunk, pod, decision.resources, since_ms)
-        world.clock.at(since_ms + self._conditions.suspend_ms, Priority.ARRIVAL, shrink)
+        world.notify(model.Suspended(**world.about(pod), resources=decision.resources, until_s=until_s))
+        world.clock.after(self._conditions.suspend_ms, self._shrunk, pod, decision.resources, since_ms)
         if until_s is not None:
-            until_ms = max(round(until_s * 1000), since_ms)
-            world.clock.at(until_ms, Priority.ARRIVAL, Call(self._time_is_up, pod, since_ms))
+            world.clock.after(max(round(until_s * 1000) - since_ms, 0), self._time_is_up, pod, since_ms)
 
     def _shrunk(self, pod: Pod, size: model.Resources, since_ms: int) -> None:
         if pod.growing is None and self._is_suspended(pod, since_ms):
@@ -210,7 +196,7 @@ class Sizes:
 
     def _resume(self, pod: Pod) -> None:
         if pod.growing is None and not pod.resuming:
-            self._world.notify(model.Resumed(**pod.about(self._world.clock.now_s), resources=pod.asked))
+            self._world.notify(model.Resumed(**self._world.about(pod), resources=pod.asked))
             self._grow(pod, pod.asked)
 
     def resize(self, decision: model.Resize) -> None:
@@ -230,8 +216,6 @@ class Sizes:
         else:
             self._grow(pod, decision.resources)
 
-    # Growth
-
     def _grow(self, pod: Pod, size: model.Resources) -> None:
         pod.growing = size
         self._world.ledger.assume_resize(pod.id, size)
@@ -249,8 +233,7 @@ class Sizes:
                 self._resized(pod, size)
             elif self._conditions.resume_ms:
                 pod.resuming = True
-                goes_on = Call(self._go_on, pod, pod.suspended_at_ms)
-                self._world.clock.at(self._world.clock.now_ms + self._conditions.resume_ms, Priority.ARRIVAL, goes_on)
+                self._world.clock.after(self._conditions.resume_ms, self._go_on, pod, pod.suspended_at_ms)
             else:
                 self._go_on(pod, pod.suspended_at_ms)
 
@@ -267,8 +250,6 @@ class Sizes:
         cpu = room.cpu_milli - pod.resources.cpu_milli + size.cpu_milli
         memory = room.memory_bytes - pod.resources.memory_bytes + size.memory_bytes
         return cpu <= whole.cpu_milli and memory <= whole.memory_bytes
-
-    # What a pod has
 
     def _have(self, pod: Pod, size: model.Resources) -> None:
         self.take(pod, -1)
@@ -288,7 +269,7 @@ class Sizes:
 
     def _resized(self, pod: Pod, size: model.Resources) -> None:
         pod.asked, conditions = size, self._conditions
-        self._world.notify(model.Resized(**pod.about(self._world.clock.now_s), resources=size))
+        self._world.notify(model.Resized(**self._world.about(pod), resources=size))
         for activity in pod.activities:
             if activity.segment is not None:
                 self._rates.update(activity)  # what was done so far, at the old rate

@@ -10,29 +10,21 @@
 * With dynamic allocation executors are asked for as tasks wait, and let go when idle.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from typing_extensions import override
 
 from boathouse_policies import model
-from boathouse_sim.base_world import Call, tasks_of
-from boathouse_sim.clock import Priority
+from boathouse_sim.base_world import tasks_of
 from boathouse_sim.live import sizes
 from boathouse_sim.live.application import Application
-from boathouse_sim.live.course import Course
+from boathouse_sim.live.course import Course, LiveRun, Pod
 from boathouse_sim.live.minimum import Minimum
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse_sim.live.course import LiveRun, Pod
-    from boathouse_sim.live.rates import Activity
-    from boathouse_sim.live.world import LiveWorld
-    from boathouse_sim.work import Container, Segment
+from boathouse_sim.live.rates import Activity
+from boathouse_sim.live.world import LiveWorld
+from boathouse_sim.work import Container, Segment
 
 REGISTERED_WAIT_MS = 30_000  # spark.scheduler.maxRegisteredResourcesWaitingTime
 
@@ -144,14 +136,12 @@ class SparkCourse(Course):
 
     @override
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
-        found = [(self._executor, self._spec.executors)]
-        return found if self._driver is None else [(self._driver, 1), *found]
+        return [*([] if self._driver is None else [(self._driver, 1)]), (self._executor, self._spec.executors)]
 
     @override
     def container(self, task_class: model.TaskClass) -> Container:
-        if self._driver is not None and task_class.id == self._driver.id and self._spec.driver is not None:
-            return self._spec.driver
-        return self._spec.executor
+        driver = self._spec.driver
+        return self._spec.executor if driver is None or task_class.id == self._executor.id else driver
 
     @override
     def begin(self) -> None:
@@ -211,7 +201,6 @@ class SparkCourse(Course):
             self._settle()
 
     def _settle(self) -> None:
-        """Let executors take the places that are reserved for them."""
         if self._minimum is not None and self._driver_is_placed:
             for seat in self._minimum.settle(self._executors_running):
                 self._world.place(seat)
@@ -232,17 +221,15 @@ class SparkCourse(Course):
 
     @override
     def started(self, pod: Pod) -> None:
-        clock = self._world.clock
-        clock.at(clock.now_ms + self._spec.startup_ms, Priority.ARRIVAL, Call(self._is_up, pod))
+        self._world.clock.after(self._spec.startup_ms, self._is_up, pod)
         if self._minimum is not None and pod.task_class.id != self._executor.id:
-            clock.at(clock.now_ms + self._spec.request_ms, Priority.ARRIVAL, Call(self._request, pod))
+            self._world.clock.after(self._spec.request_ms, self._request, pod)
 
     def _is_up(self, pod: Pod) -> None:
         if self._running.get(pod.id) is not pod:
             return  # lost before
-        executor = None
         if pod.task_class.id == self._executor.id:
-            self._up[pod.id] = executor = _Executor(pod)
+            self._up[pod.id] = _Executor(pod)
         else:
             self._driver_pod = pod
             self._arm()
@@ -250,12 +237,11 @@ class SparkCourse(Course):
                 self._offer()
         self._begin_stages()
         self._assign()
-        if executor is not None:
+        if (executor := self._up.get(pod.id)) is not None:
             self._watch_idle(executor)
 
     def _arm(self) -> None:
-        clock = self._world.clock
-        clock.at(clock.now_ms + REGISTERED_WAIT_MS, Priority.ARRIVAL, self._waited)
+        self._world.clock.after(REGISTERED_WAIT_MS, self._waited)
 
     def _waited(self) -> None:
         self._may_begin = True
@@ -327,7 +313,7 @@ class SparkCourse(Course):
         until_ms = self._world.clock.now_ms + wait_ms
         if wait_ms and until_ms > self._patient_until_ms:
             self._patient_until_ms = until_ms
-            self._world.clock.at(self._patient_until_ms, Priority.ARRIVAL, Call(self._waited_for_blocks, self._stage))
+            self._world.clock.after(wait_ms, self._waited_for_blocks, self._stage)
 
     def _waited_for_blocks(self, stage: int) -> None:
         if stage == self._stage and not self._over:
@@ -390,8 +376,8 @@ class SparkCourse(Course):
         if dynamic is None or executor.busy:
             return
         executor.idle_since += 1
-        at_ms = self._world.clock.now_ms + round(dynamic.idle_s * 1000)
-        self._world.clock.at(at_ms, Priority.ARRIVAL, Call(self._idle, executor, executor.idle_since, dynamic.least))
+        idle_ms = round(dynamic.idle_s * 1000)
+        self._world.clock.after(idle_ms, self._idle, executor, executor.idle_since, dynamic.least)
 
     def _idle(self, executor: _Executor, since: int, least: int) -> None:
         task = executor.pod.id

@@ -1,48 +1,37 @@
 """A world in which run times depend on what happens: the operator's ledger and queue, and tasks that progress."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from typing_extensions import override
 
-from boathouse_policies import model
+from boathouse_policies import framework, model
 from boathouse_sim import topology, work
 from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError, size
 from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import PLAIN, RunTimes
 from boathouse_sim.live import knowledge, sizes
-from boathouse_sim.live.course import LiveRun, Pod
-from boathouse_sim.live.rates import Activity, Rates
+from boathouse_sim.live.course import Course, LiveRun, Pod
+from boathouse_sim.live.rates import Activity, Gate, Rates
 from boathouse_sim.live.shared import SharedRates
-from boathouse_sim.workload import Errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from boathouse_policies import framework
-    from boathouse_sim.live.course import Course
-    from boathouse_sim.live.rates import Gate
-    from boathouse_sim.work import Container, Segment, Submission
-    from boathouse_sim.workload import Workload
+from boathouse_sim.work import Container, Segment, Submission
+from boathouse_sim.workload import Errors, Workload
 
 
-class LiveWorld(BaseWorld["Submission", LiveRun]):
-    """One simulation, from the first submission to the last end.
+class LiveWorld(BaseWorld[Submission, LiveRun]):
+    """One simulation, from the first submission to the last end. `course_of` makes the course of a job that comes.
 
-    `course_of` makes the course of a job that comes. `errors` says how the truth strays from the estimates; of
-    containers only the duration does. `seed` is of all that is drawn: blocks, luck, outages.
+    `errors`: of containers only the duration strays. `seed` is of all that is drawn: blocks, luck, outages.
     """
 
     def __init__(
         self,
         workload: Workload,
         profile: framework.Profile,
-        course_of: Callable[[LiveWorld, LiveRun], Course],
+        course_of: "Callable[[LiveWorld, LiveRun], Course]",
         *,
         errors: Errors | None = None,
         seed: int = 0,
@@ -59,7 +48,8 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
         self.sizes = sizes.Sizes(self, self.pods, self.rates, self.conditions)
         self.records: list[knowledge.TaskRecord] = []  # of attempts that are over, where the conditions ask for them
         self.attempts: dict[model.TaskId, int] = {}
-        self.start_ms: Callable[[Pod], int] = self._launched_ms  # when a pod that is placed now starts
+        # When a pod that is placed now starts
+        self.start_ms: Callable[[Pod], int] = lambda _pod: self.clock.now_ms + self.conditions.launch_ms
         self._losses: collections.Counter[model.TaskId] = collections.Counter()
         self._places = {node.name: node for node in self.nodes}
         self._stores = [node for node in self.nodes if self.machines[node.name].stores]
@@ -73,8 +63,6 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
         names = dict.fromkeys([*(machine.server or machine.name for machine in self.machines.values()), *known])
         hosts = [known.get(name) or self.machines[name].host for name in names]
         return SharedRates(self.clock, hosts, here.contention, here.pools)
-
-    # Jobs
 
     @override
     def _arrive(self, spec: Submission) -> None:
@@ -136,19 +124,15 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
         return min(topology.distance(here, self._places[location]) for location in locations)
 
     def source(self, node: model.NodeName, locations: Sequence[model.NodeName], reader: str) -> str:
-        """Return the host on whose disks a task reads its block, where their load counts; empty for its own.
-
-        Of equally near replicas it is any, as in HDFS: the same for equal readers of a seed.
-        """
+        """Return the host on whose disks a task reads its block, where their load counts; empty for its own."""
         distance = self.distance(node, locations) if self.conditions.reads_load_sources else None
         if distance is None or distance <= model.Distance.SERVER:
             return ""
         here = self._places[node]
+        # Of equally near replicas any, as in HDFS: the same for equal readers of a seed
         near = [location for location in locations if topology.distance(here, self._places[location]) is distance]
         chosen = self.machines[near[zlib.crc32(f"{self.seed}/{reader}".encode()) % len(near)]]
         return chosen.server or chosen.name
-
-    # Pods
 
     def speculate(self, decision: model.Speculate) -> None:
         """Start a second attempt of a task that runs and has none; nothing happens to what has ended since."""
@@ -159,6 +143,7 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
         if refusal := self.kept_refusal(decision.node, self.axis.amounts(decision.resources)):
             self.notify_refused(decision, refusal)
             return
+        self.tally.speculative += 1
         distance = self.distance(decision.node, first.task.locations)
         create = model.Create(
             task=dataclasses.replace(first.task, id=decision.attempt, pod_uid=None),
@@ -168,7 +153,6 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
             resources=decision.resources,
             distance=model.Distance.ANYWHERE if distance is None else distance,
         )
-        self.tally.speculative += 1
         self.place(create, first)
 
     def place(self, decision: model.Placement, rival: Pod | None = None) -> None:
@@ -194,17 +178,12 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
             pod.is_second, pod.rival, rival.rival = True, rival, pod
         elif pod.distance is not None:
             self.tally.at(pod.distance)
-        if self.profile.observers:
-            self.notify_placed(decision, None if rival is None else rival.task.id)
+        self.notify_placed(pod, decision, None if rival is None else rival.task.id)
         run.course.placed(pod)
-        start_ms = self.start_ms(pod)
-        if start_ms > self.clock.now_ms:
+        if (start_ms := self.start_ms(pod)) > self.clock.now_ms:
             self.clock.at(start_ms, Priority.ARRIVAL, Call(self._start, pod))
         else:
             self._start(pod)
-
-    def _launched_ms(self, _pod: Pod) -> int:
-        return self.clock.now_ms + self.conditions.launch_ms
 
     def _start(self, pod: Pod) -> None:
         if self.pods.get(pod.id) is not pod:
@@ -220,10 +199,6 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
         if self.profile.observers:
             self.notify(model.Started(**self.about(pod)))
         pod.run.course.started(pod)
-
-    def about(self, pod: Pod) -> model.About:
-        """Return the fields that every event of a task has."""
-        return pod.about(self.clock.now_s)
 
     def perform(self, pod: Pod, done: Callable[[Pod], None], gate: Gate | None = None) -> None:
         """Do the rest of a container's segments, one after the other."""
@@ -256,10 +231,9 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
         source: str = "",
         luck: float | None = None,
     ) -> Activity:
-        """Work in a pod from now on; `ended` is called at its end, and a `gate` keeps it from ending.
+        """Work in a pod from now on, with input at a distance (None: at hand) on the disks of the host `source`.
 
-        The input is at a distance (None: at hand), on the disks of the host `source`. Chance makes it longer by `luck`,
-        if not by the pod's own.
+        A `gate` keeps it from ending. Chance makes it longer by `luck`, if not by the pod's own.
         """
         luck = pod.luck if luck is None else luck
         stretch, load, far = sizes.demands(segment, pod, distance, source, luck, self.conditions)
@@ -307,10 +281,7 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
             self.notify_submitted(run.job, run.course.classes(), run.course.left())
 
     def lose(self, pod: Pod, reason: str) -> None:
-        """End a task before its end: requeue it, or do what its job prescribes.
-
-        It raises StuckError if it is lost so often that it will hardly ever end.
-        """
+        """End a task before its end, as its job prescribes; raise StuckError if that happens too often to it."""
         self.tally.lost += 1
         self._losses[pod.id] += 1
         if self._losses[pod.id] == _MOST_LOST:
@@ -348,7 +319,8 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
     def record_inner(self, pod: Pod, activity: Activity, index: int, began_ms: int) -> None:
         """Keep a record of a task inside an executor."""
         if self.conditions.records:
-            self.records.append(knowledge.of_inner(pod, activity, index, began_ms=began_ms, now_ms=self.clock.now_ms))
+            record = knowledge.of_pod(pod, self.conditions.reading, now_ms=self.clock.now_ms, lost=False)
+            self.records.append(knowledge.of_inner(record, activity, index, began_ms))
 
 
 _MOST_LOST = 1000

@@ -20,8 +20,7 @@ from boathouse.services.progress import certificates, server
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import progress
 from boathouse_task.agent.agent import Agent, AgentClient
-from boathouse_task.agent.name_node import DataNode
-from boathouse_task.agent.resource_manager import NodeManager
+from boathouse_task.agent.daemons import DataNode, NodeManager
 from boathouse_task.cluster_contract import (
     AgentSpec,
     ApplicationFigures,

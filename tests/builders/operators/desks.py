@@ -5,9 +5,10 @@ import contextlib
 import dataclasses
 from typing import Any
 
-from boathouse.cluster import errors, store, wire
-from boathouse.scheduling import scheduler
-from boathouse.scheduling.pods import rows
+from boathouse.cluster import boundary, errors, store, wire
+from boathouse.scheduling import scheduler, state
+from boathouse.scheduling.options import Options
+from boathouse.scheduling.pods import ownership, rows
 from boathouse.scheduling.volumes import rules
 from boathouse.services.mrjob.model import MRJOBS
 from boathouse.telemetry import metrics
@@ -96,18 +97,21 @@ class Desk:
         self.annotated: list[dict[str, Any]] = []
         built = profiles.build(profile, switches=options.get("switches", profiles.Switches()))
         self.metrics = metrics.Metrics()
-        self.scheduler = scheduler.Scheduler(
+        cluster = state.ClusterState(
             self,
             self,
             self,
-            self.metrics,
+            self.metrics.scheduler,
             profile=dataclasses.replace(built, observers=(*built.observers, self.observer)),
             queues=[model.Queue.of(QUEUE)],
-            on_fatal=lambda _: None,
+            options=Options(**options),
+            queue_of=ownership.default_queue,
             clock=lambda: self.now_s,
-            storage=storage,
-            options=scheduler.Options(**options),
+            storage=storage or rules.Storage(),
+            aside=boundary.Boundary(self),
+            shadow=None,
         )
+        self.scheduler = scheduler.Scheduler(cluster, on_fatal=lambda _: None)
         if not compares:  # its pods are sketches: they are not what admission would make of the manifests
             self.scheduler.state.jobs.learn = lambda *_: False
 

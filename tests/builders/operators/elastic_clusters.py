@@ -16,7 +16,6 @@ from boathouse.services.mrcluster import files, placement
 from boathouse.services.mrcluster.model import MASTER, from_resource, host_of, role_of
 from boathouse.services.mrcluster.placement import NodePods
 from boathouse.services.mrcluster.planning.observation import NodePod, Target
-from boathouse.services.mrcluster.pods import PodSettings
 from boathouse.services.mrcluster.scaling import Scaling
 from boathouse_policies import framework, koala, model, profiles
 from tests.builders import manifests, mrclusters
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from tests.builders.operators.schedulers import RunningScheduler
     from tests.wire import fake_api
 
-SETTINGS = PodSettings(progress_url="https://progress", agent_image="task:1")
 ONE = {"cpu": "1", "memory": "2Gi"}
 """The size of every pod, and of a node of Kubernetes with room for one."""
 PERIOD_S = 30.0
@@ -79,7 +77,7 @@ class Cluster:
         )
         found = from_resource(body, config.model_copy(update={"hadoop": mrclusters.DEFAULTS}))
         assert not isinstance(found, Refusal), found
-        self.pods = NodePods(cluster=found, rendered=files.render(found), settings=SETTINGS, may_format=False)
+        self.pods = NodePods(cluster=found, rendered=files.render(found), may_format=False)
         self.uid, self.core, self.most = ObjectUid(found.uid), core, most
         self.hosts = [MASTER, *(host_of(Role.CORE, number) for number in range(core))]
         self.next, self.tasks = 0, 0
@@ -114,7 +112,7 @@ class Operator:
         self._config, self._clock = config, clock
         self.world, self.clusters, self.refused = world, dict[ObjectUid, Cluster](), witness.refused
         self.scaling = Scaling(profile, profile.observers, world.scheduler.state.clock, lambda _: None)
-        world.scheduler.scaler = self.scaling.take
+        world.scheduler.adjuster.scaler = self.scaling.take
 
     def add(self, name: str = "etl", *, core: int = 1, namespace: str = "demo", most: int = 8, **spec) -> Cluster:
         made = Cluster(name, core=core, namespace=namespace, most=most, config=self._config, **spec)

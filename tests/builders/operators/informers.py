@@ -7,7 +7,7 @@ import random
 from contextlib import asynccontextmanager, contextmanager, suppress
 from unittest import mock
 
-from boathouse.cluster import boundary, catalogue, informer, reflector, retries, store
+from boathouse.cluster import boundary, catalogue, informer, retries, store
 from tests.wire import waiting
 
 QUICK = retries.Backoff(base_s=0.01, cap_s=0.05)
@@ -45,7 +45,7 @@ async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 60
     """Run an informer until it has listed and watches; give it and its follower."""
     follower, aside = ChangeLog(), options.pop("aside", None) or boundary.Boundary()
     followed = informer.Informer(client, resource, on_change=follower.take, backoff=QUICK, aside=aside, **options)
-    quick = mock.patch.object(reflector, "STALL_S", stall_s)
+    quick = mock.patch.object(informer, "STALL_S", stall_s)
     with quick, mock.patch.object(retries, "JITTER", random.Random(seed)):
         task = asyncio.create_task(followed.run())
         try:

@@ -8,8 +8,8 @@ import contextlib
 
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrcluster import wiring
-from boathouse.services.mrcluster.model import MASTER, Names
+from boathouse.services.mrcluster import kind
+from boathouse.services.mrcluster.model import MASTER
 from boathouse.services.progress.limits import Rejected
 from boathouse_policies import model
 from tests.builders import manifests, mrclusters
@@ -189,7 +189,7 @@ class RunningMRCluster(leaders.RestartableLeader):
     kind_name, plural, key = "MRCluster", "mrclusters", KEY
 
     def __init__(self, api, config=CONFIG, profile="fair"):
-        super().__init__(api, wiring.MRCLUSTERS, config, profile)
+        super().__init__(api, kind.ENTRY, config, profile)
         self.nodes = Nodes(api, self)
         for number in range(6):
             api.add(manifests.node(f"n{number}", cpu="8", memory="16Gi"))
@@ -204,11 +204,11 @@ class RunningMRCluster(leaders.RestartableLeader):
 
     def names(self):
         """Return the names of the cluster's objects."""
-        return Names(mrclusters.cluster(uid=self.uid()))
+        return mrclusters.cluster(uid=self.uid())
 
     def expected_names(self):
         """Return the names of the objects of the cluster that is created next."""
-        return Names(mrclusters.cluster(uid=f"uid-{self.api.world._uids + 2:06}"))
+        return mrclusters.cluster(uid=f"uid-{self.api.world._uids + 2:06}")
 
     def change(self, **spec):
         """Change the spec."""

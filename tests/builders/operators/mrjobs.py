@@ -20,7 +20,7 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import transforms
 from boathouse.services import hadoop
 from boathouse.services.frame import controllers, reconciler, status_writer
-from boathouse.services.instruments import missing
+from boathouse.services.instruments import poller
 from boathouse.services.mrjob import splits
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.model import MRJOBS
@@ -154,7 +154,7 @@ class Operator:
             controllers=self.controllers,
             bundles=self.bundle,
             metrics=self.telemetry,
-            signals=missing.Signals(),
+            signals=poller.Signals(),
         )
         kind = MRJobKind(leader, asyncio.get_running_loop().call_later)
         self.pods, self.plans = kind.pods, kind.plans

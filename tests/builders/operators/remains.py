@@ -24,7 +24,7 @@ BOUNDED = {
     "boathouse.services.progress.limits.Cache._values": 6 * 20_000,  # tokens, messages to two kinds
     "boathouse_policies.framework.programs.Contest._standings": 3 * 256,
     "boathouse_policies.framework.programs.Programs.items": 23 * 257,
-    "boathouse_policies.fspy.sums.Sums._sums": 4 * 257,
+    "boathouse_policies.fspy.prediction.Sums._sums": 4 * 257,
     "boathouse_policies.fspy.virtual.World.queue": 2048,
     "boathouse_policies.fspy.virtual.Worlds._ended": 2048,
     "boathouse_policies.fspy.virtual.Worlds._worlds": 2048,
@@ -38,7 +38,6 @@ BOUNDED = {
 """Caches and memories with a fixed bound, and the bound in items."""
 BY_TIME = {
     "boathouse.cluster.store.Store._gone": "until the next list or bookmark",
-    "boathouse.scheduling.showing.Showing._refused": "15 s",
     "boathouse.scheduling.showing.Showing._tried": "15 s",
     "boathouse.scheduling.limits.Variety._used": "60 s",
     "boathouse_policies.yarn_me.outlook.Outlook.changed_nodes": "until the nodes change again",

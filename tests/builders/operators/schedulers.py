@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from boathouse.cluster import events as event_writer
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.scheduling import assembly, scheduler
+from boathouse.scheduling import assembly
 from boathouse.scheduling import options as scheduling_options
 from boathouse.scheduling.pods import requests as pods_requests
 from boathouse.services.mrjob.model import MRJOBS
@@ -121,7 +121,7 @@ class RunningScheduler:
         considered = self.scheduler.state.queue.sorted_classes()
         operations, jobs = self.scheduler.executor.operations, self.scheduler.state.jobs
         busy = considered.open.any() or considered.orphans or operations or operations.in_flight
-        return not (jobs._changed or jobs._changed_rows or busy)
+        return not (jobs.changed or jobs._changed_rows or busy)
 
     def placed(self) -> dict[str, str]:
         """Return the pods that have a node, and which."""
@@ -196,7 +196,7 @@ async def scheduling(
             shadow_=shadow,
             queues=scheduling_options.queues(config),
             on_fatal=fatal.append,
-            options=scheduler.Options(**settings),
+            options=scheduling_options.Options(**settings),
             queue_of=scheduling_options.queue_of(config),
         )
         config.follow(parts.queue_of_namespace)

@@ -8,7 +8,7 @@ import dataclasses
 
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.sparkapp import pods, wiring
+from boathouse.services.sparkapp import kind, pods
 from tests.builders import manifests
 from tests.builders.operators import leaders
 
@@ -165,7 +165,7 @@ class RunningSparkApp(leaders.RestartableLeader):
     kind_name, plural, key = "SparkApp", "sparkapps", KEY
 
     def __init__(self, api, config=CONFIG, profile="fair"):
-        super().__init__(api, wiring.SPARKAPPS, config, profile)
+        super().__init__(api, kind.ENTRY, config, profile)
         self.nodes = Nodes(api)
 
     def drivers(self):

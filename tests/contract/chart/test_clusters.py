@@ -4,15 +4,11 @@ import copy
 
 import pytest
 
-from boathouse.resources.mrcluster.names import Role
-from boathouse.services.mrcluster import files, model, objects, pods
-from boathouse.services.mrcluster.pods import PodSettings
+from boathouse.services.mrcluster import files, objects, pods
 from tests.builders import mrclusters
 from tests.contract.chart.builders import fenced, object_, pod, reads
 
 pytestmark = pytest.mark.apiserver
-
-SETTINGS = PodSettings(progress_url="https://boathouse-progress.boathouse-system.svc", agent_image="boathouse-task:1")
 
 
 def mrcluster(namespace="demo", *, name="etl", **spec):
@@ -47,11 +43,7 @@ def changed(manifest, **parts):
 
 def node_pod(cluster, host):
     """The pod of a host as the operator builds it, with what the scheduler adds."""
-    rendered, role = files.render(cluster), model.role_of(host)
-    if role is Role.MASTER:
-        manifest = pods.master_pod(cluster, rendered, SETTINGS, may_format=True)
-    else:
-        manifest = pods.worker_pod(cluster, host, role, rendered)
+    manifest = pods.of(cluster, host, files.render(cluster), may_format=True)
     for field, added in fenced().items():
         manifest["metadata"].setdefault(field, {}).update(added)
     manifest["spec"]["nodeName"] = "node-0"
@@ -114,7 +106,7 @@ def test_claims_of_other_accounts_are_not_affected(alice, etl):
 
 def test_a_claim_is_never_deleted(installed, operator, etl):
     installed.apply(objects.claim(etl, "c0"))
-    refusal = operator.deletes(f"pvc/{model.Names(etl).claim('c0')}")
+    refusal = operator.deletes(f"pvc/{etl.named('c0')}")
     assert "cannot delete resource" in refusal
 
 

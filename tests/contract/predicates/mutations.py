@@ -10,9 +10,8 @@ import numpy as np
 from boathouse.scheduling.pods import requests, translate
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import model
+from boathouse_policies.framework import affinity, judges
 from boathouse_policies.framework import eligibility as static
-from boathouse_policies.framework import judges
-from boathouse_policies.framework.affinity import tallies
 
 CASES = 120
 
@@ -66,15 +65,15 @@ BROKEN = {
     "anti-affinity-of-pods-that-are-there": Mutation(("hermits",), judges.Judge, "unforbidden", everywhere),
     "pods-that-are-being-deleted": Mutation(
         ("spread",),
-        tallies.Tallies,
+        affinity.Tallies,
         "_selects",
         lambda self, tally, pod: all(self.belongs(pod, one) for one in tally.sets),
     ),
     "namespaces-of-terms": Mutation(
         ("apart", "namespaces"),
-        tallies.Tallies,
+        affinity.Tallies,
         "belongs",
-        lambda _, pod, pods: pods.selector is not None and tallies.matches(pods.selector, pod.labels),
+        lambda _, pod, pods: pods.selector is not None and affinity.matches(pods.selector, pod.labels),
     ),
     "topology-spread": Mutation(
         ("spread",), judges.SpreadCounts, "even", lambda self: np.ones_like(self.counts.domains.exist)

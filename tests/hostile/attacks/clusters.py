@@ -13,7 +13,6 @@ from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrcluster import files, model, objects
-from boathouse.services.mrcluster.model import Names
 from boathouse.services.progress.limits import REPORT_DISTANCE_S
 from boathouse_e2e import hostile, lab
 from boathouse_task.cluster_contract import REPORT_MAX_BYTES
@@ -258,7 +257,7 @@ def metadata(name):
 
 def service(of):
     spec = {"clusterIP": "None", "selector": {"app": "mine"}, "ports": [{"port": 8020}]}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata(Names(of).service), "spec": spec}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata(of.service), "spec": spec}
 
 
 def config_map(of):
@@ -270,17 +269,17 @@ def config_map(of):
 def network_policy(of):
     open_to_all = {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{}]}
     manifest = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": open_to_all}
-    return manifest | {"metadata": metadata(Names(of).network_policy("cluster"))}
+    return manifest | {"metadata": metadata(of.named("cluster"))}
 
 
 def claim(of):
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    made = metadata(Names(of).claim("master"))
+    made = metadata(of.named("master"))
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": made, "spec": spec}
 
 
 def pod(of):
-    return hostile.pod(Names(of).pod("master"), schedulerName="other")
+    return hostile.pod(of.named("master"), schedulerName="other")
 
 
 def takes(make, **spec):

@@ -15,11 +15,11 @@ def cluster_line(*pods, now_s=100, **status):
 
 
 def test_the_life_of_a_cluster_is_pending_starting_and_running():
-    assert cluster_line().wall_seconds() == {Activity.WAITING: 1, Activity.STARTING: 20, Activity.RUNNING: 79}
+    assert cli.wall_seconds(cluster_line()) == {Activity.WAITING: 1, Activity.STARTING: 20, Activity.RUNNING: 79}
 
 
 def test_a_cluster_that_never_got_ready_starts_until_now():
-    assert cluster_line(readyTime=None, now_s=30).wall_seconds() == {Activity.WAITING: 1, Activity.STARTING: 29}
+    assert cli.wall_seconds(cluster_line(readyTime=None, now_s=30)) == {Activity.WAITING: 1, Activity.STARTING: 29}
 
 
 def test_a_cluster_that_expired_ends_then():
@@ -35,7 +35,7 @@ def test_levels_last_until_the_next_change():
 
 
 def test_the_picture_has_a_bar_for_each_node_and_the_size_as_stacked_areas():
-    drawn = picture.layout(cluster_line(cli.host_pod("master"), cli.host_pod("c0", node="node-1"), sizes=SIZES))
+    drawn = picture.Picture(cluster_line(cli.host_pod("master"), cli.host_pod("c0", node="node-1"), sizes=SIZES))
     assert [group.name for group in drawn.groups] == ["cluster", "nodes (at most 8)", "node-0", "node-1"]
     areas = [(rect.colour, rect.height) for rect in drawn.rects if "core and" in rect.title]
     assert areas == [(picture.CORE_COLOUR, 24), (picture.CORE_COLOUR, 24), (picture.TRANSIENT_COLOUR, 40)]

@@ -11,10 +11,12 @@ import yaml
 
 from boathouse.resources.mrcluster import spec
 from boathouse.resources.mrcluster import status as mrcluster_status
+from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.mrcluster import sizes
 from boathouse_task import local
 from boathouse_task.contract import FileSource
+from boathouse_task.environment import Environment
 from tests.builders import mrclusters
 from tests.builders.cli import all_keys
 
@@ -48,9 +50,9 @@ def test_every_field_of_an_example_is_known(resource):
 def test_the_clusters_of_the_examples_have_room_for_their_daemons_and_jobs(example, cpu_milli, transient_cpu_milli):
     found = mrclusters.cluster(**documents(example)[0]["spec"])
     sizes.check(found)
-    requests = [found.master, *[found.core] * found.spec.core.count]
+    requests = [found.requests[Role.MASTER], *[found.requests[Role.CORE]] * found.spec.core.count]
     assert sum(request.cpu_milli for request in requests) == cpu_milli
-    assert found.spec.transient.maximum * found.transient.cpu_milli == transient_cpu_milli
+    assert found.spec.transient.maximum * found.requests[Role.TRANSIENT].cpu_milli == transient_cpu_milli
 
 
 @pytest.mark.parametrize(
@@ -109,6 +111,6 @@ def test_the_mrjob_examples_steps_give_what_mrjob_itself_gives(tmp_path):
     ]
     (work := tmp_path / "work").mkdir()
     spec = local.job_spec(inputs=[f"file://{text}"], output=f"file://{tmp_path}/out", files=files, **commands[0])
-    local.run_job(spec, local.local_environment(work, variables, 512 << 20), later=commands[1:])
+    local.run_job(spec, Environment(work_path=work, variables=variables), later=commands[1:])
     assert (tmp_path / "out" / "part-00000").read_bytes() == expected
     assert expected.count(b"\n") == 2

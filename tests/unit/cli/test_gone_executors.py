@@ -61,7 +61,7 @@ def test_the_timeline_of_an_application_that_ended_has_its_executors():
         *sparkapps.gone_executors(ended_app(), [scheduled_event(10), pod_event("Started", 12)], ()),
     ]
     line = kinds.SPARKAPP.timeline(ended_app(), found, now_s=0)
-    assert line.wall_seconds()[Activity.EXECUTORS] == 16
+    assert cli.wall_seconds(line)[Activity.EXECUTORS] == 16
 
 
 def test_without_the_right_to_read_events_the_pods_are_drawn():

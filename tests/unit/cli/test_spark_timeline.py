@@ -58,7 +58,7 @@ def two_lines():
 
 
 def test_two_jobs_share_nodes_and_the_axis(two_lines):
-    drawn = picture.layout(*two_lines)
+    drawn = picture.Picture(*two_lines)
     assert [group.name for group in drawn.groups] == ["mrjob/wordcount", "sparkapp/pi", "node-0", "node-1"]
     assert drawn.title == "mrjob/wordcount: Succeeded after 13.0 s; sparkapp/pi: Pending after 30.0 s"
     assert any(rect.title.startswith("sparkapp/pi driver attempt 1: driver running") for rect in drawn.rects)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse_cli import explain, kinds, model, sparkapps, tables, watching
+from boathouse_cli import explain, kinds, model, reading, sparkapps, tables
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.printing_logs import Selection
 from tests.builders import cli
@@ -108,10 +108,10 @@ def test_the_list_has_jobs_of_all_kinds():
 
 def test_live_progress_draws_tasks_and_counts_executors():
     app = sparkapps.read(cli.sparkapp(phase="Running", executors={"running": 2}, tasks={"total": 8, "completed": 2}))
-    progress = printed(watching.draw(app, now_s=NOW_S))
+    progress = printed(reading.draw_job(app, now_s=NOW_S))
     assert "2 running, 0 pending" in progress
     assert "2/8, 0 running" in progress
-    assert watching.line(app, now_s=NOW_S) == "sparkapp/pi Running 2 executors running 1m30s"
+    assert reading.job_line(app, now_s=NOW_S) == "sparkapp/pi Running 2 executors running 1m30s"
 
 
 def test_executors_are_named_by_their_number_and_belong_to_their_drivers_attempt():

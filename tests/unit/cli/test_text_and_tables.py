@@ -1,6 +1,6 @@
 import pytest
 
-from boathouse_cli import kinds, model, mrjobs, tables, watching
+from boathouse_cli import kinds, model, mrjobs, reading, tables
 from boathouse_cli.errors import CommandError, ExitCode
 from tests.builders import cli
 from tests.builders.cli import printed
@@ -46,4 +46,4 @@ def test_the_namespace_is_a_column_only_when_asked_for():
 
 def test_live_progress_counts_tasks():
     job = mrjobs.read(cli.mrjob(phase="Map", maps={"total": 8, "succeeded": 3, "running": 2, "failedAttempts": 1}))
-    assert "3/8, 2 running, 1 attempts failed" in printed(watching.draw(job, now_s=cli.START_S + 5))
+    assert "3/8, 2 running, 1 attempts failed" in printed(reading.draw_job(job, now_s=cli.START_S + 5))

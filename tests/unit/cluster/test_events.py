@@ -146,10 +146,11 @@ async def test_a_lost_answer_is_no_second_event():
     assert server.fails == server.created == []
 
 
-async def test_an_event_that_is_refused_keeps_no_other_from_being_written():
+async def test_an_event_that_is_refused_keeps_no_other_from_being_written(monkeypatch):
+    monkeypatch.setattr(event_writer, "WRITERS", 1)
     server = EventServer()
     server.fails = [errors.Forbidden(403, "Forbidden", "the namespace is being terminated")]
-    async with recording(server, writers=1) as events:
+    async with recording(server) as events:
         waits(events, "one")
         waits(events, "two")
         await events.drain(5)

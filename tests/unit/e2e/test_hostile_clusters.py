@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from boathouse.services.mrcluster import files
-from boathouse.services.mrcluster.model import Names
 from boathouse_task.cluster_contract import REPORT_MAX_BYTES, AgentReport
 from tests.builders.mrclusters import cluster
 from tests.hostile import reports
@@ -36,11 +35,11 @@ def test_an_attackers_cluster_is_admitted_and_its_closed_settings_are_ignored():
     ("make", "name"),
     [
         (clusters.service, lambda names: names.service),
-        (clusters.network_policy, lambda names: names.network_policy("cluster")),
-        (clusters.claim, lambda names: names.claim("master")),
-        (clusters.pod, lambda names: names.pod("master")),
+        (clusters.network_policy, lambda names: names.named("cluster")),
+        (clusters.claim, lambda names: names.named("master")),
+        (clusters.pod, lambda names: names.named("master")),
     ],
 )
 def test_what_takes_a_name_has_it(make, name):
     found = cluster(**clusters.mrcluster()["spec"])
-    assert make(found)["metadata"]["name"] == name(Names(found))
+    assert make(found)["metadata"]["name"] == name(found)

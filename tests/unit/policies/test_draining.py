@@ -3,11 +3,11 @@
 import pytest
 
 from boathouse_policies import model
-from boathouse_policies.framework import draining, gathering
+from boathouse_policies.framework import gathering
 from tests.builders import core
 
 NODE = core.amount(4000, 8)
-DUE_S = draining.PATIENCE_S
+DUE_S = gathering.PATIENCE_S
 PROFILES = ["fair", "delay", "yarn-me"]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from boathouse_policies import model
-from boathouse_policies.framework import draining
+from boathouse_policies.framework import gathering
 from boathouse_policies.framework.queue import KEPT_FOR_GANG
 from tests.builders import core
 
@@ -18,7 +18,7 @@ def keeping(profile: str) -> core.ReportingShell:
     shell.ledger.observe(core.account("full", "n1", core.amount(4 * CORE, 1), is_long_running=True))
     shell.submit("gang", 4, core.amount(CORE, 1), gang_min=4, class_name="executor", stage=model.Stage.EXECUTOR)
     shell.cycle(0.0)
-    shell.cycle(draining.PATIENCE_S)
+    shell.cycle(gathering.PATIENCE_S)
     return shell
 
 
@@ -74,6 +74,6 @@ def test_a_resource_that_the_cluster_got_to_know_later_is_not_kept():
 def test_the_next_cycle_says_what_is_kept_from_then_on():
     shell = keeping("fair")
     shell.end("ns/runs")
-    shell.cycle(draining.PATIENCE_S + 1.0)
+    shell.cycle(gathering.PATIENCE_S + 1.0)
     assert shell.view().by_class["gang/executor"] == 4
     assert shell.queue.kept_room.nodes() == set()

@@ -11,7 +11,7 @@ from boathouse.cluster import store, views, wire
 from boathouse.resources import names
 from boathouse.scheduling import gauges, reservations
 from boathouse_policies import model
-from boathouse_policies.framework import draining, gathering
+from boathouse_policies.framework import gathering
 from tests.builders import manifests
 from tests.builders.operators import desks
 from tests.builders.operators.applications import App, DriverDesk
@@ -71,7 +71,8 @@ async def test_an_executor_takes_a_reserved_place():
 
 async def test_the_age_of_the_oldest_reservation_is_a_gauge():
     async with desk() as world:
-        oldest = gauges.SchedulerGauges(world.scheduler, world)._oldest_reservation_s
+        found = {gauge.name: gauge for gauge in gauges.SchedulerGauges(world.scheduler).all()}
+        oldest = found["boathouse_oldest_reservation_age_seconds"].read
         app = App(minimum=1)
         world.submit_application(app)
         await world.decide()
@@ -637,7 +638,7 @@ async def test_a_drained_reservation_is_released_after_a_time_and_the_next_gang_
         world.submit_application(second)
         await world.decide()
         assert world.draining() == []
-        world.now_s += draining.PATIENCE_S - 1
+        world.now_s += gathering.PATIENCE_S - 1
         await world.decide()
         assert world.draining() == ["a"]
         world.delete(running[0])
@@ -661,7 +662,7 @@ async def test_above_the_fair_part_of_its_namespace_a_gang_has_released_room_for
         world.submit_application(app)
         world.scheduler.submit(*_of_a_third_namespace(), desks.Factory())
         await world.decide()
-        world.now_s += draining.PATIENCE_S + 1
+        world.now_s += gathering.PATIENCE_S + 1
         for pod in running[:7]:
             world.delete(pod)
             world.now_s += 1
@@ -686,7 +687,7 @@ def _of_a_third_namespace():
 
 
 async def test_without_reserving_for_it_small_tasks_starve_a_gang(monkeypatch):
-    monkeypatch.setattr(draining, "PATIENCE_S", 1e9)
+    monkeypatch.setattr(gathering, "PATIENCE_S", 1e9)
     async with desk(pending_ahead=0) as world:
         assert not await flood(world, App(minimum=3), rounds=12)
 
@@ -708,7 +709,7 @@ async def test_a_profile_that_reserves_nodes_for_gangs_replaces_the_reservation_
         app = App(minimum=3)
         world.submit_application(app)
         await world.decide()
-        world.now_s += draining.PATIENCE_S + 1
+        world.now_s += gathering.PATIENCE_S + 1
         await world.decide()
         assert world.draining() == []
         assert world.scheduler.state.queue.reserved.keys() == {"n1"}

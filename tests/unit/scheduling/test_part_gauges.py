@@ -12,7 +12,7 @@ def effects(profile="boathouse", **switches):
     found = guard.guard_of(world.scheduler.state.profile)
     if found is not None:
         found.effects[guard.Part.MEMORY] = guard.Effect(3, 20.0, 12.0)
-    return gauges.SchedulerGauges(world.scheduler, world)._part_effects()
+    return gauges.SchedulerGauges(world.scheduler)._part_effects()
 
 
 def test_what_decisions_were_to_save_and_what_they_saved_are_told_apart():

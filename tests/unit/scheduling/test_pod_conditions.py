@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from boathouse.cluster import errors, wire
+from boathouse.cluster import boundary, errors, wire
 from boathouse.scheduling import pod_conditions
 from boathouse.scheduling.pods import rows
 from boathouse.scheduling.pods.states import PendingReason
@@ -29,7 +29,10 @@ class Desk:
         self.answers = asyncio.Event()
         self.answers.set()
         self.refusal: errors.ClusterError | None = None
-        self.notices = pod_conditions.PodConditions(self, self, self, metrics.Metrics().scheduler, lambda: self.now_s)
+        counters, aside = metrics.Metrics().scheduler, boundary.Boundary(self)
+        self.notices = pod_conditions.PodConditions(
+            self, self, self, counters, lambda: self.now_s, writes_per_s=50.0, aside=aside
+        )
 
     def row(self, pod: wire.PodView) -> rows.PodRow:
         key = pod.metadata.key

@@ -1,7 +1,7 @@
 """Conditions of a job: policies without measurements of nodes, and parts of the profile that are off."""
 
 from boathouse.resources.names import ConditionType, Reason
-from boathouse.services.instruments.missing import Problem
+from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrjob import conditions
 from boathouse.services.mrjob.job_state import JobState
 from boathouse_policies.profiles.guard import Effect, Off, Part

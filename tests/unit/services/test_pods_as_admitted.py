@@ -19,7 +19,7 @@ from tests.unit.services.mrcluster import test_pods as nodes
 from tests.unit.services.mrjob_hadoop import test_client as clients
 
 SPARK = app(nodeSelector={"disk": "ssd"})
-ATTEMPT = AttemptNames(application=SPARK.name, uid=SPARK.uid, attempt=1)
+ATTEMPT = AttemptNames.of(SPARK.name, SPARK.uid, 1)
 PODS = {
     "map": lambda: tasks.manifest(mrjobs.job(**tasks.FULL), TaskType.MAP),
     "commit": lambda: tasks.manifest(mrjobs.job(**tasks.FULL), TaskType.COMMIT),

@@ -9,7 +9,7 @@ from boathouse.scheduling import outlived, transforms
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import attempt_pods
 from boathouse.services.mrjob.hadoop import observation
-from boathouse.services.sparkapp.pod_reader import driver_pod, of_executor
+from boathouse.services.sparkapp.observation import driver_pod, of_executor
 from boathouse_task import contract
 
 TRANSFORM = transforms.pods(

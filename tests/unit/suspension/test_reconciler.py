@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from boathouse.suspension import reconciler, stages
-from boathouse.suspension.reconciler import Action
+from boathouse.suspension import stages, suspending
 from boathouse.suspension.stages import Reason
+from boathouse.suspension.suspending import Action
 from boathouse_policies import model, profiles
 from tests.builders.operators.suspensions import CONTINUED, SHRUNK, SINCE_S, TASK, UNTIL_S, WHOLE, TaskDesk, record
 
@@ -17,7 +17,7 @@ class KeptTasks:
 
     def __init__(self, **options: Any) -> None:
         self.desk = TaskDesk(**options)
-        self.reconciler = reconciler.SuspensionReconciler(self.desk.scheduler.state)
+        self.reconciler = suspending.SuspensionReconciler(self.desk.scheduler.state)
 
     def show(self, size: tuple[str, str], task: str = TASK, *, by: str = "fair", has_record: bool = True, **fields):
         """Show a task with this CPU request and limit in its spec."""

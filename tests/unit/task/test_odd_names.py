@@ -151,7 +151,7 @@ def test_a_request_with_temporary_keys_is_signed_and_sent_with_their_token(monke
     keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_SESSION_TOKEN": "t"}
     bucket = s3_listing.Bucket("http://s3:7070/b", "us-east-1", keys, 0)
     monkeypatch.setattr(bucket, "_open", lambda request, **_: sent.append(request) or io.BytesIO(b"<a/>"))
-    assert list(bucket.keys("")) == []
+    assert list(bucket.listing(locations.parse("s3://b/"), is_recursive=True)) == []
     (request,) = sent
     assert request.get_header("X-amz-security-token") == "t"
     assert (
@@ -171,7 +171,7 @@ def test_a_list_whose_connection_breaks_is_asked_for_again(monkeypatch, error):
 
     bucket = s3_listing.Bucket("http://s3:7070/b", "us-east-1", {}, 60, sleep=lambda _: None)
     monkeypatch.setattr(bucket, "_open", answer)
-    assert (list(bucket.keys("")), answers) == ([], [])
+    assert (list(bucket.listing(locations.parse("s3://b/"), is_recursive=True)), answers) == ([], [])
 
 
 @pytest.mark.parametrize("name", [b"a\tb.txt", b"a\nb.txt", b"\xff.txt", b"report#1"])

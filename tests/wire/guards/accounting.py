@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathouse.cluster import errors, reflector
+from boathouse.cluster import errors, informer
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling import transforms
@@ -91,7 +91,7 @@ def without_stand_ins(patch):
     def refuse(*_):
         raise errors.DecodeError("not a pod")
 
-    patch.setattr(reflector.Reflector, "_stand_in", refuse)
+    patch.setattr(informer.Reflector, "_stand_in", refuse)
 
 
 def with_nothing_counted_for_what_is_not_known(patch):

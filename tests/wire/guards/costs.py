@@ -89,7 +89,7 @@ def with_no_more_than_64_resources(patch):
 
 
 def with_a_look_at_all_volumes_for_each_node(patch):
-    patch.setattr(volume_book.VolumeBook, "_index_now", lambda book: rules.Index(book.storage))
+    patch.setattr(volume_book.VolumeBook, "_judge_now", lambda book: rules.Judge(book.storage, {}))
 
 
 def with_no_turns(patch):

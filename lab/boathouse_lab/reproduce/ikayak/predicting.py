@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from typing_extensions import override
 
+from boathouse_lab.reproduce.ikayak import setting
 from boathouse_policies import ikayak, model
 from boathouse_policies.framework import Observer
 from boathouse_policies.ikayak.remaining import Bank, History
-from boathouse_sim import conditions, topology, work
+from boathouse_sim import conditions, work
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.live import Live, MapReduce, Spark, SparkStage
 from boathouse_sim.workload import Cluster, Workload
@@ -242,7 +243,7 @@ def workload(trial: Trial) -> Workload:
         apps.append(_application(f"spark-{number}", round(number * len(_PROGRAMS) * _GAP_MS)))
     return Workload(
         name="predicting",
-        cluster=Cluster.of(topology.ikayak_testbed()),
+        cluster=Cluster.of(setting.testbed()),
         apps=tuple(apps),
         conditions=Conditions(contention=conditions.Saturation(), jitter=trial.noise),
     )

@@ -151,7 +151,7 @@ class Setting:
             suspend_ms=round(self.suspend_s * 1000),
             records=True,
         )
-        cluster = Cluster.of(topology.ikayak_testbed())
+        cluster = Cluster.of(testbed())
         return Workload(name="ikayak-msd", cluster=cluster, apps=tuple(apps), conditions=conditions)
 
     def _mapreduce(self, i: int, submit_ms: int, random: np.random.Generator) -> MapReduce:
@@ -225,3 +225,10 @@ def spark(name: str, program: str, executors: int, *, submit_ms: int, setting: S
         submit_ms=submit_ms,
         program=program,
     )
+
+
+def testbed() -> list[topology.Machine]:
+    """Return the paper's workers (Table 2): ten desktops of 8 cores, five servers of 24 or 12, 1 GbE."""
+    shapes = [(3, 8, 16), (2, 24, 32), (1, 12, 24), (2, 24, 32), (7, 8, 16)]
+    sizes = [(cores, gib) for count, cores, gib in shapes for _ in range(count)]
+    return [topology.Machine(name=f"w{i:02}", cores=cores, mem_mb=gib * 1024) for i, (cores, gib) in enumerate(sizes)]

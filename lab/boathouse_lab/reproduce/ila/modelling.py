@@ -17,7 +17,7 @@ from typing_extensions import override
 from boathouse_lab.reproduce.ila import polynomials, programs
 from boathouse_policies import framework, ila, model
 from boathouse_policies.ila import fitting
-from boathouse_sim import conditions, topology, work
+from boathouse_sim import conditions, work
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.live import Live
 from boathouse_sim.workload import Cluster, Workload
@@ -208,7 +208,7 @@ def _workload(case: Case, random: np.random.Generator) -> Workload:
         at_s += float(random.exponential(gap_s))
     return Workload(
         name="ila-training",
-        cluster=Cluster.of(*topology.ila_testbed(case.hosts)),
+        cluster=Cluster.of(*programs.machines(case.hosts)),
         apps=tuple(apps),
         conditions=Conditions(
             contention=conditions.Saturation(

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from boathouse_lab.reproduce import interval
 from boathouse_lab.reproduce.claim import Relation
+from boathouse_lab.reproduce.ila import programs
 from boathouse_lab.reproduce.ila.experiment import row
 from boathouse_lab.reproduce.ila.programs import MAP_MB, REDUCE_MB
-from boathouse_sim import simulation, topology, work
+from boathouse_sim import simulation, work
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.live import MapReduce
 from boathouse_sim.workload import Cluster, Workload
@@ -54,7 +55,7 @@ def placed_a_second(size: Size) -> float:
         )
         for i in range(size.jobs)
     )
-    cluster = Cluster.of(*topology.ila_testbed(size.hosts))
+    cluster = Cluster.of(*programs.machines(size.hosts))
     conditions = Conditions(reading=work.ILA_READING)
     found = simulation.simulate(Workload(name="ila-large", cluster=cluster, apps=apps, conditions=conditions), "ila")
     return found.tasks / max(found.cpu_s, 1e-9)

@@ -10,7 +10,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from boathouse_sim import work
+from boathouse_sim import topology, work
 from boathouse_sim.live import MapReduce
 from boathouse_sim.topology import DISK_MB_PER_S
 
@@ -163,3 +163,8 @@ def modified(
 def kind_of(job: str) -> str:
     """Return the type of a job by its id: `TeraSort(2)`."""
     return job.split("-", 1)[1]
+
+
+def machines(hosts: int = 12) -> tuple[list[topology.Machine], list[topology.Host]]:
+    """Return the paper's 2 racks: each host has 10 usable cores, a disk and 6 virtual machines of 2 cores."""
+    return topology.virtual(hosts, machines_per_host=6, cores=2, mem_mb=4096, host_cores=10.0, racks=2)

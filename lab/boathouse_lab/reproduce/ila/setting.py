@@ -9,7 +9,7 @@ import numpy as np
 
 from boathouse_lab.reproduce.ila import programs
 from boathouse_policies import model
-from boathouse_sim import conditions, topology, work
+from boathouse_sim import conditions, work
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.workload import Cluster, Workload
 
@@ -69,7 +69,7 @@ def workload(load: Load, seed: int, *, assumed: Assumed, part: float = 1.0, queu
         part: Of the maps of jobs of more than 20, and of the gaps but in the stream, for a quick look.
         queues: Whether I/O- and CPU-bound jobs have a queue each, as for the capacity scheduler, rather than share one.
     """
-    cluster = Cluster.of(*topology.ila_testbed())
+    cluster = Cluster.of(*programs.machines())
     apps = tuple(_apps(load, seed, assumed, part, queues=queues))
     halves = [model.Queue.of(model.QueueName(name), weight=0.5) for name in (CPU_QUEUE, IO_QUEUE)]
     return Workload(

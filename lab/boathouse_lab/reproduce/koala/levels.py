@@ -16,7 +16,7 @@ from boathouse_lab.reproduce.study import Findings
 from boathouse_policies import model
 from boathouse_policies.koala import Config, Partition, Policy
 from boathouse_policies.koala.cluster import Cluster
-from boathouse_policies.koala.controller import pools, split
+from boathouse_policies.koala.controller import Pool, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -157,7 +157,8 @@ def _uneven(partition: Partition, random: np.random.Generator) -> int:
         Cluster(name=one, core_nodes=EACH, first_core_nodes=EACH, transient_nodes=int(random.integers(0, EACH)))
         for one in names
     ]
-    parts = split(pools(idle, dict.fromkeys(clusters, idle)), clusters, partition)
+    pools = [Pool(site=site, nodes=nodes, users=frozenset(names)) for site, nodes in idle.items()]
+    parts = split(pools, clusters, partition)
     if partition is Partition.ALL:
         totals = [sum(part.values()) for part in parts.values()]
         return max(totals) - min(totals)

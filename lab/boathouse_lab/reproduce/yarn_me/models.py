@@ -16,8 +16,9 @@ from boathouse_lab.reproduce.words import per_cent
 from boathouse_lab.reproduce.yarn_me import disk
 from boathouse_lab.reproduce.yarn_me.case import ELASTIC, YARN, Case
 from boathouse_lab.reproduce.yarn_me.experiment import PAPER, job_time_s
+from boathouse_lab.reproduce.yarn_me.fitted import Run, fit_reducer
 from boathouse_lab.reproduce.yarn_me.spilling import Framework, Reducer
-from boathouse_policies.yarn_me.penalty import BUFFER_SHARE, Run, fit_reducer
+from boathouse_policies.yarn_me.penalty import BUFFER_SHARE
 from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Workload
 
 if TYPE_CHECKING:
@@ -121,10 +122,7 @@ class Models:
                     title=framework.value,
                     x=figures.Axis(label="Memory [% of ideal]"),
                     y=figures.Axis(label="Error of the prediction [%]", low=0, high=25),
-                    marks=(
-                        *marks,
-                        figures.Level(label="paper's bound", at=bound(framework), paper=True),
-                    ),
+                    marks=(*marks, figures.Level(label="paper's bound", at=bound(framework), paper=True)),
                 )
             )
         return figures.Figure(

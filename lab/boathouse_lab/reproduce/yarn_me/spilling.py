@@ -10,7 +10,8 @@ import dataclasses
 import enum
 from typing import TYPE_CHECKING, Final
 
-from boathouse_policies.yarn_me.penalty import BUFFER_SHARE, Run
+from boathouse_lab.reproduce.yarn_me.fitted import Run
+from boathouse_policies.yarn_me.penalty import BUFFER_SHARE
 
 if TYPE_CHECKING:
     import numpy as np

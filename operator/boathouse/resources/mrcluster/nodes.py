@@ -1,52 +1,36 @@
-"""The nodes of a cluster: the master, the core nodes with HDFS, the transient nodes; their volumes, and their number.
-
-How a cluster grows and shrinks follows the policies of Koala's MapReduce runner, with the paper's constants as
-defaults.
-"""
+"""The nodes of a cluster, their volumes and their number, by the policies and constants of Koala's MapReduce runner."""
 
 from typing import Annotated, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import POSSIBLE, Cpu, Model, Quantity, at_least, quantity_schema, rule, rules
+from boathouse.resources.base import Cpu, Model, Quantity, amount, checked, holds, optional, rule, whole
 
 MAX_CORE: Final = 200
 MAX_TRANSIENT: Final = 500
 
-MasterMemory = Annotated[int | str, quantity_schema(at_least("1Gi", "the master runs four JVMs"), POSSIBLE)]
-NodeMemory = Annotated[
-    int | str, quantity_schema(at_least("768Mi", "a node runs its daemons and at least one container"), POSSIBLE)
-]
-VolumeSize = Annotated[
-    int | str, quantity_schema(at_least("16Mi", "Hadoop stops below a few MiB of free space"), POSSIBLE)
-]
+MasterMemory = Annotated[int | str, amount("1Gi", "the master runs four JVMs")]
+NodeMemory = Annotated[int | str, amount("768Mi", "a node runs its daemons and at least one container")]
+VolumeSize = Annotated[int | str, amount("16Mi", "Hadoop stops below a few MiB of free space")]
 Scratch = Annotated[Quantity, Field(description="Size limit of the emptyDir for files of running containers.")]
-
-
-def default_of(value: Model) -> JsonDict:
-    """Return a default with all fields, because CEL rules check a default before the fields' own defaults are set."""
-    return {"default": value.model_dump(by_alias=True, exclude_none=True)}
 
 
 class Volume(Model):
     """The volume of a node's data."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "self.emptyDir || !has(self.medium) || self.medium == ''",
-                "medium is for a volume with emptyDir: remove it",
-            ),
-            rule(
-                "!self.emptyDir || !has(self.storageClassName)",
-                "a volume with emptyDir has no storageClassName: remove one of the two",
-            ),
-        )
+    model_config = checked(
+        rule(
+            "self.emptyDir || !has(self.medium) || self.medium == ''", "medium is for a volume with emptyDir: remove it"
+        ),
+        rule(
+            "!self.emptyDir || !has(self.storageClassName)",
+            "a volume with emptyDir has no storageClassName: remove one of the two",
+        ),
     )
     size: VolumeSize = Field(default="10Gi", description="Of the claim, or the size limit of the emptyDir.")
-    storage_class_name: Annotated[str, Field(max_length=253)] | None = Field(
-        default=None, description="Of the claim. Absent: the default StorageClass."
+    storage_class_name: Annotated[str, Field(max_length=253)] | None = optional(
+        "Of the claim. Absent: the default StorageClass."
     )
     empty_dir: bool = Field(
         default=False,
@@ -57,7 +41,7 @@ class Volume(Model):
 
 
 def _immutable(field: str) -> JsonDict:
-    return rules(rule("self == oldSelf", f"spec.{field} is immutable: delete and recreate the cluster"))
+    return holds("self == oldSelf", f"spec.{field} is immutable: delete and recreate the cluster")
 
 
 class MasterResources(Model):
@@ -82,31 +66,27 @@ class NodeResources(Model):
 class Master(Model):
     """The master: NameNode, ResourceManager and JobHistoryServer."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!isQuantity(string(self.volume.size)) || "
-                "quantity(string(self.volume.size)).compareTo(quantity('256Mi')) >= 0",
-                "master.volume.size is less than 256Mi: the NameNode stays in safe mode below 100 MiB of free space",
-            )
+    model_config = checked(
+        rule(
+            "!isQuantity(string(self.volume.size)) || "
+            "quantity(string(self.volume.size)).compareTo(quantity('256Mi')) >= 0",
+            "master.volume.size is less than 256Mi: the NameNode stays in safe mode below 100 MiB of free space",
         )
     )
-    resources: MasterResources = Field(default_factory=MasterResources, json_schema_extra=default_of(MasterResources()))
-    volume: Volume = Field(
-        default_factory=Volume,
-        description="Holds the NameNode's image, the ResourceManager's state and the names of nodes that leave. The "
+    resources: MasterResources = whole(MasterResources)
+    volume: Volume = whole(
+        Volume,
+        "Holds the NameNode's image, the ResourceManager's state and the names of nodes that leave. The "
         "job history is in HDFS.",
-        json_schema_extra=default_of(Volume()) | _immutable("master.volume"),
+        _immutable("master.volume"),
     )
 
 
 class Core(Model):
     """The core nodes: DataNode and NodeManager, each on a node of its own."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule("!has(self.maximum) || self.count <= self.maximum", "core.count is more than core.maximum: lower it")
-        )
+    model_config = checked(
+        rule("!has(self.maximum) || self.count <= self.maximum", "core.count is more than core.maximum: lower it")
     )
     count: int = Field(
         default=3,
@@ -114,25 +94,17 @@ class Core(Model):
         le=MAX_CORE,
         description="May be raised, and lowered again down to the count that the cluster started with.",
     )
-    maximum: int | None = Field(
-        default=None, ge=1, le=MAX_CORE, description="Up to which the policy GGDP adds core nodes. Absent: count."
-    )
-    resources: NodeResources = Field(default_factory=NodeResources, json_schema_extra=default_of(NodeResources()))
-    volume: Volume = Field(
-        default_factory=Volume,
-        description="Holds the blocks of the DataNode.",
-        json_schema_extra=default_of(Volume()) | _immutable("core.volume"),
-    )
+    maximum: int | None = optional("Up to which the policy GGDP adds core nodes. Absent: count.", ge=1, le=MAX_CORE)
+    resources: NodeResources = whole(NodeResources)
+    volume: Volume = whole(Volume, "Holds the blocks of the DataNode.", _immutable("core.volume"))
     scratch: Scratch = "10Gi"
 
 
 class Transient(Model):
     """The transient nodes: NodeManagers without HDFS, which come and go with the load."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule("self.minimum <= self.maximum", "transient.minimum is more than transient.maximum: lower it")
-        )
+    model_config = checked(
+        rule("self.minimum <= self.maximum", "transient.minimum is more than transient.maximum: lower it")
     )
     minimum: int = Field(
         default=0,
@@ -146,7 +118,7 @@ class Transient(Model):
         le=MAX_TRANSIENT,
         description="Up to which GSP and GGP add transient nodes; more than the minimum there.",
     )
-    resources: NodeResources = Field(default_factory=NodeResources, json_schema_extra=default_of(NodeResources()))
+    resources: NodeResources = whole(NodeResources)
     scratch: Scratch = "10Gi"
 
 
@@ -160,13 +132,11 @@ _STEP: Final = "(self.growBy > self.shrinkBy ? self.growBy : self.shrinkBy)"
 class Resizing(Model):
     """The policy that changes the number of nodes. F is (running + pending containers) / slots."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                f"self.shrinkBelowPercent * (1 + {_STEP}) <= self.growAbovePercent",
-                "resizing: growAbovePercent is less than shrinkBelowPercent * (1 + the larger of growBy and shrinkBy), "
-                "so a cluster of one node would grow and shrink in turn: raise growAbovePercent",
-            )
+    model_config = checked(
+        rule(
+            f"self.shrinkBelowPercent * (1 + {_STEP}) <= self.growAbovePercent",
+            "resizing: growAbovePercent is less than shrinkBelowPercent * (1 + the larger of growBy and shrinkBy), "
+            "so a cluster of one node would grow and shrink in turn: raise growAbovePercent",
         )
     )
     policy: Policy = Field(
@@ -181,11 +151,8 @@ class Resizing(Model):
     grow_by: int = Field(default=5, ge=1, le=50, description="The most nodes that GSP accepts of an offer.")
     shrink_by: int = Field(default=2, ge=1, le=50, description="The most nodes that GSP gives back at a time.")
     offer_nodes: int = Field(default=2, ge=1, le=50, description="The size of an offer to GGP and GGDP.")
-    period_seconds: int | None = Field(
-        default=None,
-        ge=5,
-        le=3600,
-        description=f"Between two offers. Absent: {GSP_PERIOD_S} with GSP, {GREEDY_PERIOD_S} with GGP and GGDP.",
+    period_seconds: int | None = optional(
+        f"Between two offers. Absent: {GSP_PERIOD_S} with GSP, {GREEDY_PERIOD_S} with GGP and GGDP.", ge=5, le=3600
     )
     drain_timeout_seconds: int = Field(
         default=300,

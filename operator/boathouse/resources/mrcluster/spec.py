@@ -9,20 +9,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from boathouse.resources.base import (
-    POSSIBLE,
-    DnsLabel,
-    HadoopSettings,
-    Model,
-    at_least,
-    quantity_schema,
-    rule,
-    rules,
-    with_immutability,
-)
-from boathouse.resources.mrcluster.nodes import Core, Master, Resizing, Transient, default_of
+from boathouse.resources.base import DnsLabel, HadoopSettings, Model, amount, holds, optional, rule, spec_config, whole
+from boathouse.resources.mrcluster.nodes import Core, Master, Resizing, Transient
 from boathouse.resources.pod_environment import Environment
 from boathouse.resources.pod_template import NodeLabels, PodTemplate, TemplateFields, Tolerations
 
@@ -117,9 +107,9 @@ _MUTABLE: Final = frozenset(
 
 BlockSize = Annotated[
     int | str,
-    quantity_schema(
-        at_least("1Mi", "smaller blocks make more of them than a NameNode can hold"),
-        POSSIBLE,
+    amount(
+        "1Mi",
+        "smaller blocks make more of them than a NameNode can hold",
         rule(
             "!isQuantity(string(self)) || !quantity(string(self)).isInteger() || "
             "quantity(string(self)).asInteger() % 512 == 0",
@@ -132,28 +122,25 @@ BlockSize = Annotated[
 class Hdfs(Model):
     """HDFS of the cluster."""
 
-    replication: int | None = Field(
-        default=None,
-        ge=1,
-        le=10,
-        description="Copies of each block of new files. Absent: 3, or the first number of core nodes if that is less.",
+    replication: int | None = optional(
+        "Copies of each block of new files. Absent: 3, or the first number of core nodes if that is less.", ge=1, le=10
     )
     block_size: BlockSize = Field(default="128Mi", description="Of new files.")
-    settings: HadoopSettings | None = Field(default=None, description="For hdfs-site.xml.")
+    settings: HadoopSettings | None = optional("For hdfs-site.xml.")
 
 
 class Yarn(Model):
     """YARN of the cluster."""
 
-    settings: HadoopSettings | None = Field(
-        default=None, description="For yarn-site.xml; keys of the CapacityScheduler go to capacity-scheduler.xml."
+    settings: HadoopSettings | None = optional(
+        "For yarn-site.xml; keys of the CapacityScheduler go to capacity-scheduler.xml."
     )
 
 
 class MapReduce(Model):
     """MapReduce of the cluster."""
 
-    settings: HadoopSettings | None = Field(default=None, description="For mapred-site.xml.")
+    settings: HadoopSettings | None = optional("For mapred-site.xml.")
 
 
 def _bytes(path: str, *parents: str) -> str:
@@ -206,23 +193,16 @@ _rules = (
 class MRClusterSpec(TemplateFields):
     """Desired state of the cluster. A change of most fields restarts the nodes, one after the other."""
 
-    model_config = ConfigDict(
-        json_schema_extra=with_immutability(
-            *_rules, always_mutable=_MUTABLE, mutable_while_suspended=(), noun="cluster"
-        )
+    model_config = spec_config(*_rules, always_mutable=_MUTABLE, mutable_while_suspended=(), noun="cluster")
+    queue: DnsLabel | None = optional(
+        "Queue of the cluster. Absent: the namespace's default queue, or that of the chart."
     )
-    queue: DnsLabel | None = Field(
-        default=None, description="Queue of the cluster. Absent: the namespace's default queue, or that of the chart."
-    )
-    image: str | None = Field(
-        default=None,
+    image: str | None = optional(
+        "Image with Hadoop's jars, a JRE and sh. Absent: the chart's.",
         min_length=1,
         max_length=512,
-        description="Image with Hadoop's jars, a JRE and sh. Absent: the chart's.",
-        json_schema_extra=rules(
-            rule(
-                r"!self.matches('[\\x00-\\x20\\x7f]')", "an image has no spaces and no control characters: remove them"
-            )
+        json_schema_extra=holds(
+            r"!self.matches('[\\x00-\\x20\\x7f]')", "an image has no spaces and no control characters: remove them"
         ),
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
@@ -247,10 +227,10 @@ class MRClusterSpec(TemplateFields):
         pattern=r"^(/[-._+a-zA-Z0-9]+)+$",
         description="Folder of the JRE in the image, 17 or later.",
     )
-    master: Master = Field(default_factory=Master, json_schema_extra=default_of(Master()))
-    core: Core = Field(default_factory=Core, json_schema_extra=default_of(Core()))
-    transient: Transient = Field(default_factory=Transient, json_schema_extra=default_of(Transient()))
-    resizing: Resizing = Field(default_factory=Resizing, json_schema_extra=default_of(Resizing()))
+    master: Master = whole(Master)
+    core: Core = whole(Core)
+    transient: Transient = whole(Transient)
+    resizing: Resizing = whole(Resizing)
     weight: int = Field(default=1, ge=1, le=1000, description="Share of offered nodes relative to the other clusters.")
     zones: (
         Annotated[
@@ -258,24 +238,21 @@ class MRClusterSpec(TemplateFields):
             Field(min_length=1, max_length=32, json_schema_extra={"x-kubernetes-list-type": "set"}),
         ]
         | None
-    ) = Field(default=None, description="Values of topology.kubernetes.io/zone. Absent: any node.")
-    node_selector: NodeLabels | None = Field(default=None, description="Labels that nodes of the pods must have.")
-    tolerations: Tolerations | None = Field(default=None, description="Taints of nodes that the pods tolerate.")
-    env: Environment | None = Field(default=None, description="Of all containers with Hadoop.")
-    pod_template: PodTemplate | None = Field(
-        default=None, description="Fields of the pods of all nodes. A change restarts the nodes."
-    )
-    hdfs: Hdfs = Field(default_factory=Hdfs, json_schema_extra=default_of(Hdfs()))
-    yarn: Yarn = Field(default_factory=Yarn, json_schema_extra=default_of(Yarn()))
-    mapreduce: MapReduce = Field(default_factory=MapReduce, json_schema_extra=default_of(MapReduce()))
-    hadoop_settings: HadoopSettings | None = Field(default=None, description="For core-site.xml.")
+    ) = optional("Values of topology.kubernetes.io/zone. Absent: any node.")
+    node_selector: NodeLabels | None = optional("Labels that nodes of the pods must have.")
+    tolerations: Tolerations | None = optional("Taints of nodes that the pods tolerate.")
+    env: Environment | None = optional("Of all containers with Hadoop.")
+    pod_template: PodTemplate | None = optional("Fields of the pods of all nodes. A change restarts the nodes.")
+    hdfs: Hdfs = whole(Hdfs)
+    yarn: Yarn = whole(Yarn)
+    mapreduce: MapReduce = whole(MapReduce)
+    hadoop_settings: HadoopSettings | None = optional("For core-site.xml.")
     compute: bool = Field(default=True, description="False: HDFS without YARN.")
-    ttl_seconds_after_idle: int | None = Field(
-        default=None,
+    ttl_seconds_after_idle: int | None = optional(
+        "The cluster is deleted when it has had no application, no job with clusterRef and no unfinished "
+        "job that names its HDFS for this time. Absent: never.",
         ge=60,
         le=365 * 86400,
-        description="The cluster is deleted when it has had no application, no job with clusterRef and no unfinished "
-        "job that names its HDFS for this time. Absent: never.",
     )
     data_policy: Literal["Retain", "Delete"] = Field(
         default="Retain", description="What happens to the claims of master and core nodes when the cluster is deleted."

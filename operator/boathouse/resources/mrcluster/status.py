@@ -1,7 +1,4 @@
-"""The status of an MRCluster, the resource as a whole, and its CustomResourceDefinition.
-
-Sets of nodes are text, `3-7,12`: short where numbers follow one another, as those of nodes do.
-"""
+"""The status of an MRCluster, with sets of nodes as text (`3-7,12`), the resource as a whole, and its CRD."""
 
 import dataclasses
 import re
@@ -10,13 +7,12 @@ from typing import Annotated, Final, Literal
 
 import pydantic
 from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
 
-from boathouse.resources.base import Model, rule, rules
+from boathouse.resources.base import ATOMIC, Model, map_list, optional, rule, rules
 from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
 from boathouse.resources.mrcluster import names
 from boathouse.resources.mrcluster.spec import MRClusterSpec
-from boathouse.resources.statuses import ABSENT, Conditions, Count, Part, RequiredTime, Status, Text, Time
+from boathouse.resources.statuses import ABSENT, Conditions, Count, Part, RequiredTime, Status, Text, Time, about
 
 MAX_NUMBERS: Final = 700
 """More than a cluster has nodes."""
@@ -70,7 +66,6 @@ MAX_SIZES: Final = 120
 MAX_MESSAGE: Final = 640
 """Of a condition: with all conditions as long as that, the largest cluster has a status below 32 KiB."""
 MAX_SIZE_REASON: Final = 512
-_ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
 
 
 class NodeCounts(Model):
@@ -86,15 +81,15 @@ class NodeCounts(Model):
 class LeavingNode(Part):
     """A node that is drained."""
 
-    host: Annotated[str, Field(max_length=16, description="Short name of the node, such as t17.")]
-    since_s: Annotated[RequiredTime, Field(alias="since", description="When its drain began.")]
-    deadline_s: Annotated[Time, Field(alias="deadline", description="Absent: it leaves when it is drained.")] = None
+    host: Annotated[str, about("Short name of the node, such as t17.", max_length=16)]
+    since_s: Annotated[RequiredTime, about("When its drain began.", alias="since")]
+    deadline_s: Annotated[Time, about("Absent: it leaves when it is drained.", alias="deadline")] = None
     reason: Annotated[
         str,
-        Field(
-            max_length=24,
-            description="Shrinking: fewer nodes are wanted. Rolling: it has former settings. Unknown: the status did "
+        about(
+            "Shrinking: fewer nodes are wanted. Rolling: it has former settings. Unknown: the status did "
             "not have it. Drained, TimedOut: the drain has ended, and its pod is deleted.",
+            max_length=24,
         ),
     ] = ""
 
@@ -103,20 +98,18 @@ class LeavingNode(Part):
 class SizeReason(Part):
     """Why the cluster has the nodes that it has."""
 
-    time_s: Annotated[RequiredTime, Field(alias="time", description="When this was decided.")]
-    reason: Annotated[
-        str, Field(max_length=MAX_SIZE_REASON, description="The policy's decision and the figures that it rests on.")
-    ]
-    offer: Annotated[int, Field(description="Nodes of the last offer; negative: asked back.")] = 0
+    time_s: Annotated[RequiredTime, about("When this was decided.", alias="time")]
+    reason: Annotated[str, about("The policy's decision and the figures that it rests on.", max_length=MAX_SIZE_REASON)]
+    offer: Annotated[int, about("Nodes of the last offer; negative: asked back.")] = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SizeChange(Part):
     """The nodes since a time."""
 
-    time_s: Annotated[RequiredTime, Field(alias="time", description="From when on the cluster had these nodes.")]
-    core: Annotated[int, Field(description="Core nodes.")]
-    transient: Annotated[int, Field(description="Transient nodes.")]
+    time_s: Annotated[RequiredTime, about("From when on the cluster had these nodes.", alias="time")]
+    core: Annotated[int, about("Core nodes.")]
+    transient: Annotated[int, about("Transient nodes.")]
 
 
 class Containers(Model):
@@ -145,13 +138,11 @@ class Addresses(Model):
 
     hdfs: str = Field(max_length=256, description="URL of HDFS for Hadoop's clients (fs.defaultFS).")
     web_hdfs: str = Field(alias="webHDFS", max_length=256, description="URL of the NameNode for WebHDFS.")
-    resource_manager: str | None = Field(
-        default=None, max_length=256, description="URL of the ResourceManager's pages. Absent: the cluster has no YARN."
+    resource_manager: str | None = optional(
+        "URL of the ResourceManager's pages. Absent: the cluster has no YARN.", max_length=256
     )
-    job_history: str | None = Field(
-        default=None,
-        max_length=256,
-        description="URL of the JobHistoryServer's pages. Absent: the cluster has no YARN.",
+    job_history: str | None = optional(
+        "URL of the JobHistoryServer's pages. Absent: the cluster has no YARN.", max_length=256
     )
 
 
@@ -161,67 +152,59 @@ class MRClusterStatus(Status):
 
     phase: Annotated[
         Phase,
-        Field(
-            description="Pending: it has no pod yet. Starting: HDFS or YARN is not available. Degraded: something is "
+        about(
+            "Pending: it has no pod yet. Starting: HDFS or YARN is not available. Degraded: something is "
             "wrong, see the condition. Expired: not used for ttlSecondsAfterIdle, and deleted."
         ),
     ] = "Pending"
-    conditions: Annotated[
-        Conditions, Field(description="What holds of the cluster, such as Ready, Degraded and Resizing.")
-    ] = ()
-    queue: Annotated[Text, Field(max_length=63, description="The queue the cluster is in.")] = ""
-    reason: Annotated[Text, Field(max_length=64, description="Why it is pending or degraded.")] = ""
-    start_s: Annotated[Time, Field(description="When its first pod was submitted.")] = None
-    ready_s: Annotated[Time, Field(description="When it became ready for the first time.")] = None
-    completion_s: Annotated[Time, Field(description="When it expired.")] = None
+    conditions: Annotated[Conditions, about("What holds of the cluster, such as Ready, Degraded and Resizing.")] = ()
+    queue: Annotated[Text, about("The queue the cluster is in.", max_length=63)] = ""
+    reason: Annotated[Text, about("Why it is pending or degraded.", max_length=64)] = ""
+    start_s: Annotated[Time, about("When its first pod was submitted.")] = None
+    ready_s: Annotated[Time, about("When it became ready for the first time.")] = None
+    completion_s: Annotated[Time, about("When it expired.")] = None
     cluster_id: Annotated[
         Text,
-        Field(
+        about(
+            "The ID of its HDFS. Once it is set, the volume of the NameNode is never formatted again.",
             alias="clusterID",
             max_length=128,
-            description="The ID of its HDFS. Once it is set, the volume of the NameNode is never formatted again.",
         ),
     ] = ""
-    first_core_nodes: Annotated[Count, ABSENT, Field(description="Core nodes at first; it never has fewer.")] = 0
-    replication: Annotated[Count, ABSENT, Field(description="Copies of each block of new files.")] = 0
+    first_core_nodes: Annotated[Count, ABSENT, about("Core nodes at first; it never has fewer.")] = 0
+    replication: Annotated[Count, ABSENT, about("Copies of each block of new files.")] = 0
     next_transient: Annotated[
         Count,
         ABSENT,
-        Field(
-            description="The number of the next transient node. A number is used again only after a restore of etcd."
-        ),
+        about("The number of the next transient node. A number is used again only after a restore of etcd."),
     ] = 0
     core: NodeCounts | None = None
     transient: NodeCounts | None = None
-    wanted_core: Annotated[Ranges, Field(description="Numbers of core nodes that exist or shall: 0-2.")] = ()
-    wanted_transient: Annotated[
-        Ranges, Field(description="Numbers of transient nodes that exist or shall: 3-7,12.")
-    ] = ()
+    wanted_core: Annotated[Ranges, about("Numbers of core nodes that exist or shall: 0-2.")] = ()
+    wanted_transient: Annotated[Ranges, about("Numbers of transient nodes that exist or shall: 3-7,12.")] = ()
     leaving: Annotated[
         tuple[LeavingNode, ...],
         ABSENT,
-        Field(
+        about(
+            "Nodes that are drained, or whose pods are deleted after it.",
             max_length=MAX_LEAVING,
-            description="Nodes that are drained, or whose pods are deleted after it.",
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["host"]},
+            json_schema_extra=map_list("host"),
         ),
     ] = ()
     size: SizeReason | None = None
     sizes: Annotated[
         tuple[SizeChange, ...],
         ABSENT,
-        Field(max_length=MAX_SIZES, description="Changes of the size, the latest last.", json_schema_extra=_ATOMIC),
+        about("Changes of the size, the latest last.", max_length=MAX_SIZES, json_schema_extra=ATOMIC),
     ] = ()
-    load_percent: Annotated[int | None, Field(description="F: running and pending containers, of the slots.")] = None
-    slots: Annotated[int | None, Field(description="Maps that can run at the same time.")] = None
+    load_percent: Annotated[int | None, about("F: running and pending containers, of the slots.")] = None
+    slots: Annotated[int | None, about("Maps that can run at the same time.")] = None
     containers: Containers | None = None
-    applications: Annotated[int | None, Field(description="Running and pending applications of YARN.")] = None
+    applications: Annotated[int | None, about("Running and pending applications of YARN.")] = None
     hdfs: HdfsUsage | None = None
     addresses: Addresses | None = None
-    settings: Annotated[
-        Text, Field(max_length=64, description="Digest of the settings that all nodes started with.")
-    ] = ""
-    last_active_s: Annotated[Time, Field(description="When the cluster was last in use.")] = None
+    settings: Annotated[Text, about("Digest of the settings that all nodes started with.", max_length=64)] = ""
+    last_active_s: Annotated[Time, about("When the cluster was last in use.")] = None
 
 
 _root_rules = (
@@ -248,27 +231,21 @@ class MRCluster(Model):
     status: MRClusterStatus | None = None
 
 
-def _count_column(name: str, path: str, description: str, *, priority: int = 0) -> PrinterColumn:
-    return PrinterColumn(name=name, type="integer", json_path=path, description=description, priority=priority)
-
-
 MRCLUSTER = CustomResource(
     kind=names.KIND,
     plural=names.PLURAL,
     short_names=("mrc",),
     model=MRCluster,
     columns=(
-        PrinterColumn(name="Phase", json_path=".status.phase", description="Phase of the cluster."),
-        _count_column("Core", ".status.core.ready", "Core nodes that are ready."),
-        _count_column("Transient", ".status.transient.ready", "Transient nodes that are ready."),
-        _count_column("Load%", ".status.loadPercent", "Running and pending containers, of the slots."),
-        PrinterColumn(name="Queue", json_path=".status.queue", description="Queue of the cluster."),
-        PrinterColumn(name="Policy", json_path=".spec.resizing.policy", description="Resizing policy.", priority=1),
-        PrinterColumn(name="Version", json_path=".spec.version", description="Version of Hadoop.", priority=1),
-        _count_column("Used", ".status.hdfs.usedBytes", "Bytes used in HDFS.", priority=1),
-        PrinterColumn(
-            name="Reason", json_path=".status.reason", description="Why it is pending or degraded.", priority=1
-        ),
+        PrinterColumn("Phase", ".status.phase", "Phase of the cluster."),
+        PrinterColumn("Core", ".status.core.ready", "Core nodes that are ready.", type="integer"),
+        PrinterColumn("Transient", ".status.transient.ready", "Transient nodes that are ready.", type="integer"),
+        PrinterColumn("Load%", ".status.loadPercent", "Running and pending containers, of the slots.", type="integer"),
+        PrinterColumn("Queue", ".status.queue", "Queue of the cluster."),
+        PrinterColumn("Policy", ".spec.resizing.policy", "Resizing policy.", priority=1),
+        PrinterColumn("Version", ".spec.version", "Version of Hadoop.", priority=1),
+        PrinterColumn("Used", ".status.hdfs.usedBytes", "Bytes used in HDFS.", type="integer", priority=1),
+        PrinterColumn("Reason", ".status.reason", "Why it is pending or degraded.", priority=1),
         AGE,
     ),
 )

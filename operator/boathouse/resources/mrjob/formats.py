@@ -2,9 +2,21 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from boathouse.resources.base import Key, Model, Quantity, Url, at_most_bytes, rule, rules
+from boathouse.resources.base import (
+    Key,
+    Model,
+    Quantity,
+    Url,
+    at_most_bytes,
+    checked,
+    holds,
+    map_list,
+    optional,
+    rule,
+    rules,
+)
 from boathouse.resources.mrjob.steps import Separator
 
 MAX_CONF_BYTES = 16 * 1024
@@ -14,14 +26,12 @@ _ARCHIVES = r"[.](zip|jar|tar|tar[.]gz|tgz)$"
 class Archive(Model):
     """An archive that is unpacked into a folder of the task's working folder, like Hadoop's -archives."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule("self.name != '.' && self.name != '..'", "an archive's name cannot be . or .."),
-            rule(
-                f"self.url.matches('{_ARCHIVES}')",
-                "'archive ' + self.name + ': the url must end with .zip, .jar, .tar, .tar.gz or .tgz'",
-            ),
-        )
+    model_config = checked(
+        rule("self.name != '.' && self.name != '..'", "an archive's name cannot be . or .."),
+        rule(
+            f"self.url.matches('{_ARCHIVES}')",
+            "'archive ' + self.name + ': the url must end with .zip, .jar, .tar, .tar.gz or .tgz'",
+        ),
     )
     name: Key = Field(description="Name of the folder, without slashes.")
     url: Url = Field(description="URL of the archive: .zip, .jar, .tar, .tar.gz or .tgz.")
@@ -61,45 +71,36 @@ class Formats(Model):
         "map reads linesPerMap lines, each with its position before it. KeyValueTextInputFormat: the mapper reads the "
         "text before and after the first keyValueSeparator of a line.",
     )
-    record_delimiter: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=64,
-        description="Text that ends a record of the input, like textinputformat.record.delimiter. LF: only LF ends a "
+    record_delimiter: str | None = optional(
+        "Text that ends a record of the input, like textinputformat.record.delimiter. LF: only LF ends a "
         "line, of the input and of what commands write, and a byte order mark is kept. Absent: CR, LF and CRLF end a "
         "line.",
+        min_length=1,
+        max_length=64,
     )
-    lines_per_map: int | None = Field(
-        default=None, ge=1, description="Like mapreduce.input.lineinputformat.linespermap. Absent: 1."
-    )
-    key_value_separator: str | None = Field(
-        default=None,
+    lines_per_map: int | None = optional("Like mapreduce.input.lineinputformat.linespermap. Absent: 1.", ge=1)
+    key_value_separator: str | None = optional(
+        "Character that ends the key of an input line, like "
+        "mapreduce.input.keyvaluelinerecordreader.key.value.separator. Absent: TAB.",
         min_length=1,
         max_length=1,
-        description="Character that ends the key of an input line, like "
-        "mapreduce.input.keyvaluelinerecordreader.key.value.separator. Absent: TAB.",
-        json_schema_extra=rules(
-            rule(
-                r"self.matches('^[\\x01-\\x09\\x0b\\x0c\\x0e-\\x7f]$')",
-                "the separator must be an ASCII character, not a line end",
-            )
+        json_schema_extra=holds(
+            r"self.matches('^[\\x01-\\x09\\x0b\\x0c\\x0e-\\x7f]$')",
+            "the separator must be an ASCII character, not a line end",
         ),
     )
-    map_input_ignore_key: bool | None = Field(
-        default=None,
-        description="Whether the mapper reads values only, like stream.map.input.ignoreKey. False with "
+    map_input_ignore_key: bool | None = optional(
+        "Whether the mapper reads values only, like stream.map.input.ignoreKey. False with "
         "TextInputFormat: each line follows its position in the file. Absent: true with TextInputFormat and "
-        "CombineTextInputFormat only.",
+        "CombineTextInputFormat only."
     )
-    map_input_field_separator: Separator | None = Field(
-        default=None,
-        description="Separates key and value of the lines that the mapper reads, like "
-        "stream.map.input.field.separator. Absent: TAB.",
+    map_input_field_separator: Separator | None = optional(
+        "Separates key and value of the lines that the mapper reads, like "
+        "stream.map.input.field.separator. Absent: TAB."
     )
-    output_separator: Separator | None = Field(
-        default=None,
-        description="Separates key and value in output files, like mapreduce.output.textoutputformat.separator. A "
-        "line without a value ends with it. Absent: TAB.",
+    output_separator: Separator | None = optional(
+        "Separates key and value in output files, like mapreduce.output.textoutputformat.separator. A "
+        "line without a value ends with it. Absent: TAB."
     )
     key_only_output: bool = Field(
         default=False,
@@ -109,25 +110,20 @@ class Formats(Model):
     lazy_output: bool = Field(
         default=False, description="Writes no output file without a line, like -lazyOutput (LazyOutputFormat)."
     )
-    output_compression: Literal["gzip", "bzip2", "zstd", "deflate", "snappy"] | None = Field(
-        default=None,
-        description="Compression of output files, named part-00000.gz, .bz2, .zst, .deflate or .snappy. Absent: none.",
+    output_compression: Literal["gzip", "bzip2", "zstd", "deflate", "snappy"] | None = optional(
+        "Compression of output files, named part-00000.gz, .bz2, .zst, .deflate or .snappy. Absent: none."
     )
     non_zero_exit_is_failure: bool = Field(
         default=True,
         description="False: an attempt does not fail if its command ends with another exit code than 0, or by a "
         "signal, like stream.non.zero.exit.is.failure.",
     )
-    conf: Conf | None = Field(
-        default=None,
-        description="Properties for the environment of the commands, like Hadoop's -D: the variable of my.name is "
-        "my_name. They change nothing else.",
+    conf: Conf | None = optional(
+        "Properties for the environment of the commands, like Hadoop's -D: the variable of my.name is "
+        "my_name. They change nothing else."
     )
-    archives: list[Archive] | None = Field(
-        default=None,
-        max_length=16,
-        description="Archives that are unpacked in the working folder of tasks.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+    archives: list[Archive] | None = optional(
+        "Archives that are unpacked in the working folder of tasks.", max_length=16, json_schema_extra=map_list("name")
     )
 
 

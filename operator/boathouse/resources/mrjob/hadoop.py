@@ -1,16 +1,13 @@
-"""Fields of an MRJob that runs on an MRCluster, and the rules of a job's URLs.
-
-URLs agree with the job's storage; a job on an MRCluster may leave them to Hadoop.
-"""
+"""Fields of an MRJob that runs on an MRCluster, and the rules of a job's URLs, which agree with its storage."""
 
 from typing import Annotated, Final
 
 from pydantic import Field
 from pydantic.alias_generators import to_camel
 
-from boathouse.resources.base import DnsLabel, HadoopSettings, Model, rule, rules
+from boathouse.resources.base import ATOMIC, DnsLabel, HadoopSettings, Model, holds, optional, rule, rules
 from boathouse.resources.mrjob.formats import Formats
-from boathouse.resources.mrjob.steps import ATOMIC, Argument, StepFields
+from boathouse.resources.mrjob.steps import Argument, StepFields
 from boathouse_task import contract
 
 _OWN_FILES: Final = f"file://{contract.FILES_PATH}/"
@@ -78,17 +75,15 @@ class Jar(Model):
         Field(
             min_length=1,
             max_length=1024,
-            json_schema_extra=rules(
-                rule(
-                    f"self.matches('^(s3://|local:///|{_CLUSTER})[^\\\\x00-\\\\x20\\\\x7f]+$')",
-                    "'\"' + self + '\" is not the URL of a jar: write s3://BUCKET/PATH, hdfs://CLUSTER/PATH, or "
-                    "local:///PATH for a file in the cluster\\'s image'",
-                )
+            json_schema_extra=holds(
+                f"self.matches('^(s3://|local:///|{_CLUSTER})[^\\\\x00-\\\\x20\\\\x7f]+$')",
+                "'\"' + self + '\" is not the URL of a jar: write s3://BUCKET/PATH, hdfs://CLUSTER/PATH, or "
+                "local:///PATH for a file in the cluster\\'s image'",
             ),
         ),
     ] = Field(description="The jar: s3://BUCKET/PATH, hdfs://CLUSTER/PATH, or local:///PATH in the cluster's image.")
     main_class: Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[A-Za-z_$][A-Za-z0-9_$.]*$")] | None = (
-        Field(default=None, description="Absent: that of the jar's manifest.")
+        optional("Absent: that of the jar's manifest.")
     )
     arguments: (
         Annotated[
@@ -108,34 +103,31 @@ class Jar(Model):
             ),
         ]
         | None
-    ) = Field(default=None, description="Arguments of the main class.")
+    ) = optional("Arguments of the main class.")
 
 
 class HadoopOptions(Model):
     """Options of a job on an MRCluster."""
 
-    settings: HadoopSettings | None = Field(
-        default=None, description="Settings of the job; those that Boathouse sets are ignored."
-    )
+    settings: HadoopSettings | None = optional("Settings of the job; those that Boathouse sets are ignored.")
     archives: (
         Annotated[
             list[Annotated[str, Field(max_length=1024, pattern=r"^(s3a|hdfs)://[^, #]+(#[-._a-zA-Z0-9]+)?$")]],
             Field(max_length=64, json_schema_extra=ATOMIC),
         ]
         | None
-    ) = Field(default=None, description="Unpacked in the working folder of tasks, like -archives: URL or URL#NAME.")
+    ) = optional("Unpacked in the working folder of tasks, like -archives: URL or URL#NAME.")
 
 
 class HadoopFields(Model):
     """Fields of a spec for a job on an MRCluster."""
 
-    cluster_ref: ClusterRef | None = Field(
-        default=None,
-        description="Runs the job on this MRCluster of the namespace, by Hadoop Streaming or from a jar. Absent: "
-        "Boathouse runs each task in a pod.",
+    cluster_ref: ClusterRef | None = optional(
+        "Runs the job on this MRCluster of the namespace, by Hadoop Streaming or from a jar. Absent: "
+        "Boathouse runs each task in a pod."
     )
-    jar: Jar | None = Field(default=None, description="With clusterRef: a program that reads and writes by itself.")
-    hadoop: HadoopOptions | None = Field(default=None, description="With clusterRef.")
+    jar: Jar | None = optional("With clusterRef: a program that reads and writes by itself.")
+    hadoop: HadoopOptions | None = optional("With clusterRef.")
 
 
 _OF_COMMANDS: Final = (

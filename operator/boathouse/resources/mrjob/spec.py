@@ -1,16 +1,14 @@
-"""Spec of an MRJob: a MapReduce job with Hadoop Streaming's contract and a pod for each task attempt.
-
-The API server checks the spec's CEL rules.
-"""
+"""Spec of an MRJob: a MapReduce job with Hadoop Streaming's contract and a pod for each task attempt."""
 
 from typing import Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from boathouse.resources.base import DnsLabel, Key, Model, RecordSize, SplitSize, Url, rule, rules, with_immutability
+from boathouse.resources import base
+from boathouse.resources.base import ATOMIC, DnsLabel, Key, Model, Url, checked, map_list, optional, rule, spec_config
 from boathouse.resources.mrjob.formats import Formats, format_rules
 from boathouse.resources.mrjob.hadoop import DataUrl, HadoopFields, cluster_rules, url_rules, volume_rules
-from boathouse.resources.mrjob.steps import ATOMIC, MAX_STEPS, Step, StepFields, Uber, spec_step_rules
+from boathouse.resources.mrjob.steps import MAX_STEPS, Step, StepFields, Uber, spec_step_rules
 from boathouse.resources.pod_environment import Environment, KeyRef, Storage
 from boathouse.resources.pod_template import NodeLabels, TemplateFields, Tolerations
 
@@ -27,18 +25,14 @@ class Life(Model):
         default=False,
         description="Suspends the job, like batch/Job: running pods are deleted, results of finished tasks are kept.",
     )
-    active_deadline_seconds: int | None = Field(
-        default=None,
-        ge=1,
-        le=10 * 365 * 86400,
-        description="The job fails this long after status.startTime, which a resume resets.",
+    active_deadline_seconds: int | None = optional(
+        "The job fails this long after status.startTime, which a resume resets.", ge=1, le=10 * 365 * 86400
     )
-    ttl_seconds_after_finished: int | None = Field(
-        default=None,
+    ttl_seconds_after_finished: int | None = optional(
+        "The job, its pods and their logs are deleted this many seconds after it finished. Its "
+        "output is kept. Absent: the job is kept.",
         ge=0,
         le=10 * 365 * 86400,
-        description="The job, its pods and their logs are deleted this many seconds after it finished. Its "
-        "output is kept. Absent: the job is kept.",
     )
     clean_up: Literal["OnEnd", "OnDelete", "Never"] = Field(
         default="OnEnd",
@@ -69,42 +63,35 @@ MAX_MAPS = 40_000
 class File(Model):
     """An executable file in the task's working folder, like Hadoop's -files."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "has(self.configMapKeyRef) != has(self.url)",
-                "'file ' + self.name + ': set exactly one of configMapKeyRef and url'",
-            ),
-            rule("self.name != '.' && self.name != '..'", "a file's name cannot be . or .."),
-        )
+    model_config = checked(
+        rule(
+            "has(self.configMapKeyRef) != has(self.url)",
+            "'file ' + self.name + ': set exactly one of configMapKeyRef and url'",
+        ),
+        rule("self.name != '.' && self.name != '..'", "a file's name cannot be . or .."),
     )
     name: Key = Field(description="Name in the working folder, without slashes.")
     config_map_key_ref: KeyRef | None = None
-    url: Url | None = Field(default=None, description="URL of the file.")
+    url: Url | None = optional("URL of the file.")
 
 
 class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
     """Desired state of the job. Most fields are immutable after creation."""
 
-    model_config = ConfigDict(
-        json_schema_extra=with_immutability(
-            *spec_step_rules,
-            *url_rules,
-            *cluster_rules,
-            *volume_rules,
-            *format_rules,
-            always_mutable=ALWAYS_MUTABLE,
-            mutable_while_suspended=MUTABLE_WHILE_SUSPENDED,
-        )
+    model_config = spec_config(
+        *spec_step_rules,
+        *url_rules,
+        *cluster_rules,
+        *volume_rules,
+        *format_rules,
+        always_mutable=ALWAYS_MUTABLE,
+        mutable_while_suspended=MUTABLE_WHILE_SUSPENDED,
     )
-    queue: DnsLabel | None = Field(
-        default=None, description="Queue of the job. Absent: the namespace's default queue, or that of the chart."
-    )
-    image: str | None = Field(
-        default=None,
+    queue: DnsLabel | None = optional("Queue of the job. Absent: the namespace's default queue, or that of the chart.")
+    image: str | None = optional(
+        "Image with boathouse-task and the job's commands. Absent: the operator's task image.",
         min_length=1,
         max_length=512,
-        description="Image with boathouse-task and the job's commands. Absent: the operator's task image.",
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
         default="IfNotPresent", description="When the kubelet pulls the image."
@@ -121,32 +108,30 @@ class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
         default_factory=str,
         description="URL of a new folder. Output files are part-00000 and so on; _SUCCESS is written last.",
     )
-    steps: list[Step] | None = Field(
-        default=None,
+    steps: list[Step] | None = optional(
+        "Several map and reduce steps; each reads the output of the previous step. mapper, combiner and "
+        "reducer in spec define a single step.",
         min_length=1,
         max_length=MAX_STEPS,
-        description="Several map and reduce steps; each reads the output of the previous step. mapper, combiner and "
-        "reducer in spec define a single step.",
         json_schema_extra=ATOMIC,
     )
-    max_record_bytes: RecordSize = Field(
+    max_record_bytes: base.RecordSize = Field(
         default="16Mi",
         description="Maximum length of a line; a longer line fails the job. A task needs a few times this memory.",
     )
-    uber: Uber | None = Field(default=None, description="If present, even empty, small steps run in one pod.")
+    uber: Uber | None = optional("If present, even empty, small steps run in one pod.")
     probing: Literal["IfUnknown", "Never"] = Field(
         default="IfUnknown",
         description="IfUnknown: with a profile that orders jobs by size, a probe runs the job's commands once more on "
         "a sample of its input, if the job's size is unknown. It writes no output. Never: the job is not probed.",
     )
-    split_max_size: SplitSize = Field(default="64Mi", description="Like mapreduce.input.fileinputformat.split.maxsize.")
-    files: list[File] | None = Field(
-        default=None,
-        max_length=64,
-        description="Files in the working folder of tasks.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+    split_max_size: base.SplitSize = Field(
+        default="64Mi", description="Like mapreduce.input.fileinputformat.split.maxsize."
     )
-    env: Environment | None = Field(default=None, description="Variables of the commands.")
+    files: list[File] | None = optional(
+        "Files in the working folder of tasks.", max_length=64, json_schema_extra=map_list("name")
+    )
+    env: Environment | None = optional("Variables of the commands.")
     storage: Storage | None = None
-    node_selector: NodeLabels | None = Field(default=None, description="Labels that nodes of the pods must have.")
-    tolerations: Tolerations | None = Field(default=None, description="Taints of nodes that the pods tolerate.")
+    node_selector: NodeLabels | None = optional("Labels that nodes of the pods must have.")
+    tolerations: Tolerations | None = optional("Taints of nodes that the pods tolerate.")

@@ -5,11 +5,21 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from boathouse.resources.base import Model
+from boathouse.resources.base import ATOMIC, Model, optional
 from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
 from boathouse.resources.mrjob import names
 from boathouse.resources.mrjob.spec import MRJobSpec
-from boathouse.resources.statuses import ABSENT, Conditions, Count, PartWithoutDefaults, Status, Text, Time, TimeOrZero
+from boathouse.resources.statuses import (
+    ABSENT,
+    Conditions,
+    Count,
+    PartWithoutDefaults,
+    Status,
+    Text,
+    Time,
+    TimeOrZero,
+    about,
+)
 
 Phase = Literal["Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"]
 _time = {"format": "date-time"}
@@ -43,14 +53,14 @@ class TaskFailure(Model):
     """One failed attempt."""
 
     task: str = Field(max_length=32, description="Task, such as m-00042.")
-    step: int | None = Field(default=None, description="Step of the task, from 0, if the job has several.")
+    step: int | None = optional("Step of the task, from 0, if the job has several.")
     attempt: int = Field(description="Number of the attempt, from 1.")
-    node: str | None = Field(default=None, max_length=253, description="Node of its pod.")
+    node: str | None = optional("Node of its pod.", max_length=253)
     reason: str = Field(max_length=64, description="A token for programs.")
     message: str = Field(default="", max_length=1200, description="What happened.")
-    exit_code: int | None = Field(default=None, description="Of the command, if it ended.")
+    exit_code: int | None = optional("Of the command, if it ended.")
     user_error: bool = Field(default=False, description="Whether it counts against maxAttempts.")
-    time: Annotated[str, Field(json_schema_extra=_time)] | None = Field(default=None, description="When it failed.")
+    time: Annotated[str, Field(json_schema_extra=_time)] | None = optional("When it failed.")
 
 
 class PlanStatus(Model):
@@ -84,15 +94,11 @@ _Packed = Annotated[str, Field(max_length=65536)]
 class AttemptArrays(Model):
     """A number per task of a stage, as base64(zlib(little-endian uint16)). Absent: all tasks have the default."""
 
-    last: _Packed | None = Field(default=None, description="Highest attempt number; default 0.")
-    user_failures: _Packed | None = Field(default=None, description="Attempts with user errors; default 0.")
-    infrastructure_failures: _Packed | None = Field(
-        default=None, description="Attempts with infrastructure errors; default 0."
-    )
-    killed: _Packed | None = Field(
-        default=None, description="Attempts that Boathouse ended for another task or for the job; default 0."
-    )
-    winners: _Packed | None = Field(default=None, description="Attempt whose commit won, if not attempt 1; default 0.")
+    last: _Packed | None = optional("Highest attempt number; default 0.")
+    user_failures: _Packed | None = optional("Attempts with user errors; default 0.")
+    infrastructure_failures: _Packed | None = optional("Attempts with infrastructure errors; default 0.")
+    killed: _Packed | None = optional("Attempts that Boathouse ended for another task or for the job; default 0.")
+    winners: _Packed | None = optional("Attempt whose commit won, if not attempt 1; default 0.")
 
 
 class Attempts(Model):
@@ -124,29 +130,23 @@ ProbePhase = Literal["Pending", "Running", "Succeeded", "Failed", "Withdrawn"]
 class Prediction(Model):
     """Predicted size of the job, with profiles that order jobs by size."""
 
-    probe: ProbePhase | None = Field(
-        default=None,
-        description="Where the probe is, which runs the job's commands once more on a sample of its input. Absent: "
-        "the job has none.",
+    probe: ProbePhase | None = optional(
+        "Where the probe is, which runs the job's commands once more on a sample of its input. Absent: "
+        "the job has none."
     )
-    reason: str | None = Field(default=None, max_length=64, description="Why the probe failed.")
-    sampled_fraction: float | None = Field(default=None, description="Part of the input that the probe read.")
-    source: Literal["Stated", "Probe", "Program", "History"] | None = Field(
-        default=None,
-        description="Probe: predicted from the job's probe. Program: from a probe of an earlier job of the program. "
-        "History: from earlier run times. Stated: run times are known.",
+    reason: str | None = optional("Why the probe failed.", max_length=64)
+    sampled_fraction: float | None = optional("Part of the input that the probe read.")
+    source: Literal["Stated", "Probe", "Program", "History"] | None = optional(
+        "Probe: predicted from the job's probe. Program: from a probe of an earlier job of the program. "
+        "History: from earlier run times. Stated: run times are known."
     )
-    map_seconds: float | None = Field(default=None, description="Predicted run time of a map.")
-    reduce_seconds: float | None = Field(default=None, description="Predicted run time of a reduce.")
-    memory_seconds: float | None = Field(
-        default=None, description="Predicted size: memory requests of maps and reduces times their run times, in GiB·s."
+    map_seconds: float | None = optional("Predicted run time of a map.")
+    reduce_seconds: float | None = optional("Predicted run time of a reduce.")
+    memory_seconds: float | None = optional(
+        "Predicted size: memory requests of maps and reduces times their run times, in GiB·s."
     )
-    used_memory_seconds: float | None = Field(
-        default=None, description="Size so far, of the maps and reduces that succeeded, in GiB·s."
-    )
-    error: float | None = Field(
-        default=None, description="At the end: memorySeconds over usedMemorySeconds, minus 1; 0.1 is 10 % too much."
-    )
+    used_memory_seconds: float | None = optional("Size so far, of the maps and reduces that succeeded, in GiB·s.")
+    error: float | None = optional("At the end: memorySeconds over usedMemorySeconds, minus 1; 0.1 is 10 % too much.")
 
 
 class HadoopApplication(Model):
@@ -167,34 +167,25 @@ MAX_APPLICATIONS = 8
 class HadoopStatus(PartWithoutDefaults):
     """The current attempt of a job with clusterRef."""
 
-    attempt: Annotated[int, Field(description="From 1.")]
-    tag: Annotated[str, Field(max_length=64, description="Tag of the attempt's applications: UID-ATTEMPT.")]
+    attempt: Annotated[int, about("From 1.")]
+    tag: Annotated[str, about("Tag of the attempt's applications: UID-ATTEMPT.", max_length=64)]
     cluster: Annotated[
         Text,
-        Field(
+        about(
+            "UID of the MRCluster. The attempt ends with the cluster, even if another one has its name.",
             alias="clusterUID",
             max_length=64,
-            description="UID of the MRCluster. The attempt ends with the cluster, even if another one has its name.",
         ),
     ] = ""
-    since_s: Annotated[TimeOrZero, Field(alias="since", description="When the attempt began.")]
-    is_stopping: Annotated[
-        bool, Field(alias="stopping", description="Whether Boathouse kills the attempt's applications.")
-    ] = False
+    since_s: Annotated[TimeOrZero, about("When the attempt began.", alias="since")]
+    is_stopping: Annotated[bool, about("Whether Boathouse kills the attempt's applications.", alias="stopping")] = False
     ended_s: Annotated[
-        Time,
-        Field(
-            alias="ended", description="When its client and all its applications had ended. Absent: they may still run."
-        ),
+        Time, about("When its client and all its applications had ended. Absent: they may still run.", alias="ended")
     ] = None
     applications: Annotated[
         tuple[HadoopApplication, ...],
         ABSENT,
-        Field(
-            max_length=MAX_APPLICATIONS,
-            description="Applications of the attempt.",
-            json_schema_extra={"x-kubernetes-list-type": "atomic"},
-        ),
+        about("Applications of the attempt.", max_length=MAX_APPLICATIONS, json_schema_extra=ATOMIC),
     ] = ()
 
 
@@ -202,37 +193,31 @@ class HadoopStatus(PartWithoutDefaults):
 class JobFields(Status):
     """Fields of a job's status that the planner has as they are."""
 
-    phase: Annotated[Phase, Field(description="Where the job is; details are in the conditions.")] = "Pending"
-    conditions: Annotated[Conditions, Field(description="What holds, such as Admitted, Succeeded and Failed.")] = ()
-    queue: Annotated[Text, Field(max_length=63, description="Queue of the job.")] = ""
+    phase: Annotated[Phase, about("Where the job is; details are in the conditions.")] = "Pending"
+    conditions: Annotated[Conditions, about("What holds, such as Admitted, Succeeded and Failed.")] = ()
+    queue: Annotated[Text, about("Queue of the job.", max_length=63)] = ""
     reason: Annotated[
-        Text, Field(max_length=64, description="Why the job is pending or failed; details are in the conditions.")
+        Text, about("Why the job is pending or failed; details are in the conditions.", max_length=64)
     ] = ""
-    start_s: Annotated[Time, Field(description="When it was admitted. Absent while it is suspended.")] = None
-    completion_s: Annotated[Time, Field(description="When it succeeded or failed.")] = None
+    start_s: Annotated[Time, about("When it was admitted. Absent while it is suspended.")] = None
+    completion_s: Annotated[Time, about("When it succeeded or failed.")] = None
     percent: Annotated[
         int | None,
-        Field(
+        about(
+            "Progress, from finished tasks and reports of running tasks. 100: the output is complete.",
             alias="progressPercent",
             ge=0,
             le=100,
-            description="Progress, from finished tasks and reports of running tasks. 100: the output is complete.",
         ),
     ] = None
     running: RunningSums | None = None
     counters: Annotated[
         dict[str, Annotated[dict[str, int], Field(max_length=256)]],
         ABSENT,
-        Field(max_length=256, description="Sums over the attempts that won, by group and name."),
+        about("Sums over the attempts that won, by group and name.", max_length=256),
     ] = dataclasses.field(default_factory=dict)
     last_failures: Annotated[
-        tuple[TaskFailure, ...],
-        ABSENT,
-        Field(
-            max_length=5,
-            description="The last failed attempts.",
-            json_schema_extra={"x-kubernetes-list-type": "atomic"},
-        ),
+        tuple[TaskFailure, ...], ABSENT, about("The last failed attempts.", max_length=5, json_schema_extra=ATOMIC)
     ] = ()
     plan: PlanStatus | None = None
     resources: DecidedResources | None = None
@@ -243,28 +228,23 @@ class JobFields(Status):
 class MRJobStatus(JobFields):
     """Observed state of the job."""
 
-    progress: Annotated[
-        str | None, Field(max_length=128, description='Succeeded tasks, such as "maps 12/40, reduces 0/2".')
-    ] = None
+    progress: Annotated[str | None, about('Succeeded tasks, such as "maps 12/40, reduces 0/2".', max_length=128)] = None
     current_step: Annotated[
         Count | None,
-        Field(
-            description="Current step of a job with several steps, from 0. plan, maps and reduces are those of this "
-            "step."
-        ),
+        about("Current step of a job with several steps, from 0. plan, maps and reduces are those of this step."),
     ] = None
-    steps: Annotated[int | None, Field(description="Number of steps, if more than one.")] = None
+    steps: Annotated[int | None, about("Number of steps, if more than one.")] = None
     maps: TaskCounts | None = None
     reduces: TaskCounts | None = None
     failures: FailureCounts | None = None
     succeeded_maps: Annotated[
-        str | None, Field(max_length=65536, description="A bit per map, base64, least significant bit first.")
+        str | None, about("A bit per map, base64, least significant bit first.", max_length=65536)
     ] = None
     succeeded_reduces: Annotated[
-        str | None, Field(max_length=65536, description="A bit per reduce, base64, least significant bit first.")
+        str | None, about("A bit per reduce, base64, least significant bit first.", max_length=65536)
     ] = None
     attempts: Attempts | None = None
-    hadoop: Annotated[HadoopStatus | None, Field(description="Of a job with clusterRef.")] = None
+    hadoop: Annotated[HadoopStatus | None, about("Of a job with clusterRef.")] = None
 
 
 class MRJob(Model):
@@ -283,21 +263,13 @@ MRJOB = CustomResource(
     short_names=("mrj",),
     model=MRJob,
     columns=(
-        PrinterColumn(name="Phase", json_path=".status.phase", description="Phase of the job."),
-        PrinterColumn(name="Queue", json_path=".status.queue", description="Queue of the job."),
+        PrinterColumn("Phase", ".status.phase", "Phase of the job."),
+        PrinterColumn("Queue", ".status.queue", "Queue of the job."),
+        PrinterColumn("%", ".status.progressPercent", "Progress of the job in percent.", type="integer"),
+        PrinterColumn("Progress", ".status.progress", "Succeeded tasks, of all tasks."),
+        PrinterColumn("Reason", ".status.reason", "Why the job is pending or failed.", priority=1),
         PrinterColumn(
-            name="%", type="integer", json_path=".status.progressPercent", description="Progress of the job in percent."
-        ),
-        PrinterColumn(name="Progress", json_path=".status.progress", description="Succeeded tasks, of all tasks."),
-        PrinterColumn(
-            name="Reason", json_path=".status.reason", description="Why the job is pending or failed.", priority=1
-        ),
-        PrinterColumn(
-            name="Failures",
-            type="integer",
-            json_path=".status.failures.user",
-            description="Failed attempts (user errors).",
-            priority=1,
+            "Failures", ".status.failures.user", "Failed attempts (user errors).", type="integer", priority=1
         ),
         AGE,
     ),

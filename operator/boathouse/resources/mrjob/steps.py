@@ -2,11 +2,12 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import SHORT_KEYS, MemorySize, Model, Quantity, for_new_objects, rule, rules
+from boathouse.resources import base
+from boathouse.resources.base import ATOMIC, MemorySize, Model, Quantity, checked, holds, optional, rule, rules, whole
 
 
 def _bound(name: str, comparison: str, bound: str, why: str) -> dict[str, str]:
@@ -19,7 +20,7 @@ def _bound(name: str, comparison: str, bound: str, why: str) -> dict[str, str]:
 
 _most_cpu = _bound("cpu", "<=", "1M", "no node has so many cores; lower it")
 requests_rules = (
-    SHORT_KEYS,
+    base.SHORT_KEYS,
     rule(
         "self.all(name, name in ['cpu', 'memory', 'ephemeral-storage'] || name.contains('/'))",
         "requests may hold cpu, memory, ephemeral-storage and extended resources (example.com/name)",
@@ -44,20 +45,17 @@ MAX_COMMAND_CHARACTERS = 64 * 1024
 
 Argument = Annotated[str, Field(max_length=4096)]
 Command = Annotated[list[Argument], Field(min_length=1, max_length=64)]
-ATOMIC: JsonDict = {"x-kubernetes-list-type": "atomic"}
 
 
 class ResourceRequirements(Model):
     """Resources of each task of a stage."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!has(self.limits) || !('cpu' in self.limits) || !has(self.requests) || !('cpu' in self.requests) || "
-                "!isQuantity(string(self.limits['cpu'])) || !isQuantity(string(self.requests['cpu'])) || "
-                "quantity(string(self.limits['cpu'])).compareTo(quantity(string(self.requests['cpu']))) >= 0",
-                "limits.cpu is less than requests.cpu: raise the limit or lower the request",
-            )
+    model_config = checked(
+        rule(
+            "!has(self.limits) || !('cpu' in self.limits) || !has(self.requests) || !('cpu' in self.requests) || "
+            "!isQuantity(string(self.limits['cpu'])) || !isQuantity(string(self.requests['cpu'])) || "
+            "quantity(string(self.limits['cpu'])).compareTo(quantity(string(self.requests['cpu']))) >= 0",
+            "limits.cpu is less than requests.cpu: raise the limit or lower the request",
         )
     )
     requests: Annotated[dict[str, Quantity], Field(max_length=16, json_schema_extra=rules(*requests_rules))] = Field(
@@ -65,8 +63,8 @@ class ResourceRequirements(Model):
         description="cpu (absent: 1), memory (absent: 512Mi; also the limit), ephemeral-storage (scratch space), "
         "extended resources.",
     )
-    limits: Annotated[dict[str, Quantity], Field(max_length=16, json_schema_extra=rules(*limits_rules))] | None = Field(
-        default=None, description="cpu only: a task may use more CPU than it requests, up to this limit."
+    limits: Annotated[dict[str, Quantity], Field(max_length=16, json_schema_extra=rules(*limits_rules))] | None = (
+        optional("cpu only: a task may use more CPU than it requests, up to this limit.")
     )
 
 
@@ -75,7 +73,6 @@ _ASKED = (
     "isQuantity(string(self.resources.requests['memory'])) ? quantity(string(self.resources.requests['memory'])) : "
     "quantity('512Mi'))"
 )
-_DEFAULT_RESOURCES: JsonDict = {"default": {"requests": {"cpu": "1", "memory": "512Mi"}}}
 
 
 class ElasticMemory(Model):
@@ -93,18 +90,16 @@ class ElasticMemory(Model):
 class TaskTemplate(Model):
     """The mapper or the reducer: a command that reads lines and writes `key<TAB>value` lines."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!has(self.elasticMemory) || !isQuantity(string(self.elasticMemory.min)) || "
-                f"quantity(string(self.elasticMemory.min)).compareTo({_ASKED}) <= 0",
-                "elasticMemory.min is more than resources.requests.memory (absent: 512Mi): lower it",
-            )
+    model_config = checked(
+        rule(
+            "!has(self.elasticMemory) || !isQuantity(string(self.elasticMemory.min)) || "
+            f"quantity(string(self.elasticMemory.min)).compareTo({_ASKED}) <= 0",
+            "elasticMemory.min is more than resources.requests.memory (absent: 512Mi): lower it",
         )
     )
 
     command: Command = Field(description="The command and its arguments; no shell.", json_schema_extra=ATOMIC)
-    resources: ResourceRequirements = Field(default_factory=ResourceRequirements, json_schema_extra=_DEFAULT_RESOURCES)
+    resources: ResourceRequirements = whole(ResourceRequirements)
     max_attempts: int = Field(
         default=4,
         ge=1,
@@ -118,10 +113,9 @@ class TaskTemplate(Model):
         description="Share of the stage's tasks that may fail maxAttempts times without failing the job, which then "
         "lacks their output, like mapreduce.map.failures.maxpercent and mapreduce.reduce.failures.maxpercent.",
     )
-    elastic_memory: ElasticMemory | None = Field(
-        default=None,
-        description="Lets a task start with less memory if memory is scarce and this does not delay its job "
-        "(chart value profile: yarn-me or boathouse). Absent: never.",
+    elastic_memory: ElasticMemory | None = optional(
+        "Lets a task start with less memory if memory is scarce and this does not delay its job "
+        "(chart value profile: yarn-me or boathouse). Absent: never."
     )
 
 
@@ -139,29 +133,24 @@ def _key_options(flags: str, example: str) -> JsonDict:
     """Return the rule for -k options, where the regular expression `flags` may follow a position."""
     key = f"-k *{_POSITION}{flags}(,{_END}{flags})?"
     option = f"({key}|-[nr]{{1,2}})" if flags else key
-    return rules(
-        rule(f"self.matches('^{option}( +{option})*$')", f"fields and characters count from 1: write {example}")
-    )
+    return holds(f"self.matches('^{option}( +{option})*$')", f"fields and characters count from 1: write {example}")
 
 
 class Partitioner(Model):
     """Assigns keys to reduces."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!has(self.options) || self.type == 'KeyFieldBasedPartitioner'",
-                "options are for type KeyFieldBasedPartitioner: set the type or remove the options",
-            )
+    model_config = checked(
+        rule(
+            "!has(self.options) || self.type == 'KeyFieldBasedPartitioner'",
+            "options are for type KeyFieldBasedPartitioner: set the type or remove the options",
         )
     )
     type: Literal["HashPartitioner", "KeyFieldBasedPartitioner"] = Field(
         default="HashPartitioner", description="By the whole key, or by some of its fields."
     )
-    options: str | None = Field(
-        default=None,
+    options: str | None = optional(
+        'Key fields that determine the reduce, like mapreduce.partition.keypartitioner.options: "-k1,2".',
         max_length=64,
-        description='Key fields that determine the reduce, like mapreduce.partition.keypartitioner.options: "-k1,2".',
         json_schema_extra=_key_options("", "-k1,2 or -k1.3,2.5"),
     )
 
@@ -183,7 +172,7 @@ Separator = Annotated[
     Field(
         min_length=1,
         max_length=8,
-        json_schema_extra=rules(rule("!self.contains('\\n')", "a newline ends a line: choose another separator")),
+        json_schema_extra=holds("!self.contains('\\n')", "a newline ends a line: choose another separator"),
     ),
 ]
 
@@ -191,48 +180,37 @@ Separator = Annotated[
 class StepFields(Model):
     """Map, shuffle and reduce of one step. The spec of a job with a single step has these fields too."""
 
-    mapper: TaskTemplate | None = Field(
-        default=None, description="Absent: lines pass unchanged to the reducer, through map tasks with its resources."
+    mapper: TaskTemplate | None = optional(
+        "Absent: lines pass unchanged to the reducer, through map tasks with its resources."
     )
     combiner: Combiner | None = None
-    reducer: TaskTemplate | None = Field(default=None, description="Absent: no shuffle; maps write the output.")
-    num_reduce_tasks: int | None = Field(
-        default=None, ge=0, le=MAX_REDUCES, description="Absent: 1 with a reducer. 0: map-only."
+    reducer: TaskTemplate | None = optional("Absent: no shuffle; maps write the output.")
+    num_reduce_tasks: int | None = optional("Absent: 1 with a reducer. 0: map-only.", ge=0, le=MAX_REDUCES)
+    partitioner: Partitioner | None = optional("Absent: HashPartitioner.")
+    comparator: Comparator | None = optional("Absent: keys are ordered by their bytes.")
+    map_output_field_separator: Separator | None = optional(
+        "Separates the fields of the mapper's lines, and key and value, like "
+        "stream.map.output.field.separator. Absent: TAB."
     )
-    partitioner: Partitioner | None = Field(default=None, description="Absent: HashPartitioner.")
-    comparator: Comparator | None = Field(default=None, description="Absent: keys are ordered by their bytes.")
-    map_output_field_separator: Separator | None = Field(
-        default=None,
-        description="Separates the fields of the mapper's lines, and key and value, like "
-        "stream.map.output.field.separator. Absent: TAB.",
+    num_map_output_key_fields: int | None = optional(
+        "Number of fields that form the key, like stream.num.map.output.key.fields. Absent: 1.", ge=1, le=64
     )
-    num_map_output_key_fields: int | None = Field(
-        default=None,
+    map_output_key_field_separator: Separator | None = optional(
+        "Separates the key fields that partitioner and comparator name, like "
+        "mapreduce.map.output.key.field.separator. Absent: TAB."
+    )
+    reduce_input_field_separator: Separator | None = optional(
+        "Separates key and value of the lines that combiner and reducer read, like "
+        "stream.reduce.input.field.separator. Absent: TAB."
+    )
+    reduce_output_field_separator: Separator | None = optional(
+        "Separates the fields of the lines that combiner and reducer write, and key and value, like "
+        "stream.reduce.output.field.separator. Absent: TAB."
+    )
+    num_reduce_output_key_fields: int | None = optional(
+        "Number of fields that form the key of these lines, like stream.num.reduce.output.key.fields. Absent: 1.",
         ge=1,
         le=64,
-        description="Number of fields that form the key, like stream.num.map.output.key.fields. Absent: 1.",
-    )
-    map_output_key_field_separator: Separator | None = Field(
-        default=None,
-        description="Separates the key fields that partitioner and comparator name, like "
-        "mapreduce.map.output.key.field.separator. Absent: TAB.",
-    )
-    reduce_input_field_separator: Separator | None = Field(
-        default=None,
-        description="Separates key and value of the lines that combiner and reducer read, like "
-        "stream.reduce.input.field.separator. Absent: TAB.",
-    )
-    reduce_output_field_separator: Separator | None = Field(
-        default=None,
-        description="Separates the fields of the lines that combiner and reducer write, and key and value, like "
-        "stream.reduce.output.field.separator. Absent: TAB.",
-    )
-    num_reduce_output_key_fields: int | None = Field(
-        default=None,
-        ge=1,
-        le=64,
-        description="Number of fields that form the key of these lines, like stream.num.reduce.output.key.fields. "
-        "Absent: 1.",
     )
 
 
@@ -269,11 +247,8 @@ def _step_rules(where: str) -> list[dict[str, str]]:
 class Step(StepFields):
     """One step of a job, which reads the output of the previous step."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule("has(self.mapper) || has(self.reducer)", "a step needs a mapper or a reducer"),
-            *_step_rules("the step"),
-        )
+    model_config = checked(
+        rule("has(self.mapper) || has(self.reducer)", "a step needs a mapper or a reducer"), *_step_rules("the step")
     )
 
 
@@ -284,7 +259,7 @@ def _command_characters(step: str) -> str:
     )
 
 
-_short_commands = for_new_objects(
+_short_commands = base.for_new_objects(
     f"{_command_characters('self')} + "
     f"(has(self.steps) ? self.steps.map(step, {_command_characters('step')}).sum() : 0) <= {MAX_COMMAND_CHARACTERS}",
     f"the commands of all steps may have {MAX_COMMAND_CHARACTERS} characters in total: put scripts into spec.files",
@@ -309,6 +284,4 @@ class Uber(Model):
 
     max_maps: int = Field(default=9, ge=1, le=64, description="Like mapreduce.job.ubertask.maxmaps.")
     max_reduces: int = Field(default=1, ge=0, le=64, description="Like mapreduce.job.ubertask.maxreduces.")
-    max_bytes: Quantity | None = Field(
-        default=None, description="Maximum input, like mapreduce.job.ubertask.maxbytes. Absent: splitMaxSize."
-    )
+    max_bytes: Quantity | None = optional("Maximum input, like mapreduce.job.ubertask.maxbytes. Absent: splitMaxSize.")

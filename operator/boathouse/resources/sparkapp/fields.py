@@ -1,7 +1,4 @@
-"""Which field of a SparkApp is which property of Spark, for fields that say one thing each, and closed properties.
-
-Closed are the keys of `sparkConf` that Boathouse sets: they are refused at apply, with the field that replaces them.
-"""
+"""Which field of a SparkApp is which property of Spark, and closed properties, which Boathouse sets itself."""
 
 import re
 from collections.abc import Mapping, Sequence

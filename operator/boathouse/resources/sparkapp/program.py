@@ -2,12 +2,22 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from boathouse.resources.base import DnsLabel, Model, ObjectName, Quantity, rule, rules
+from boathouse.resources.base import (
+    ATOMIC,
+    DnsLabel,
+    Model,
+    ObjectName,
+    Quantity,
+    checked,
+    holds,
+    map_list,
+    optional,
+    rule,
+    rules,
+)
 
-ATOMIC: JsonDict = {"x-kubernetes-list-type": "atomic"}
 SCHEMES = ("local", "file", "s3a", "s3", "https", "http", "hdfs", "gs", "abfss")
 """Spark's Hadoop resolves them: gs and abfss need their connectors in the image."""
 MAX_ARGUMENTS_BYTES = 64 * 1024
@@ -29,11 +39,9 @@ Package = Annotated[
     str,
     Field(
         max_length=256,
-        json_schema_extra=rules(
-            rule(
-                f"self.matches('^{_NAME}:{_NAME}:[-A-Za-z0-9_.+]+$')",
-                "'\"' + self + '\" is not a package: write GROUP:ARTIFACT:VERSION'",
-            )
+        json_schema_extra=holds(
+            f"self.matches('^{_NAME}:{_NAME}:[-A-Za-z0-9_.+]+$')",
+            "'\"' + self + '\" is not a package: write GROUP:ARTIFACT:VERSION'",
         ),
     ),
 ]
@@ -41,8 +49,8 @@ Excluded = Annotated[
     str,
     Field(
         max_length=256,
-        json_schema_extra=rules(
-            rule(f"self.matches('^{_NAME}:{_NAME}$')", "'\"' + self + '\" is not an excluded package: GROUP:ARTIFACT'")
+        json_schema_extra=holds(
+            f"self.matches('^{_NAME}:{_NAME}$')", "'\"' + self + '\" is not an excluded package: GROUP:ARTIFACT'"
         ),
     ),
 ]
@@ -64,20 +72,18 @@ Repository = Annotated[
 class Dependencies(Model):
     """Dependencies of the program; the driver loads them, never the operator."""
 
-    jars: UriList | None = Field(default=None, description="Jars on the class path, as spark.jars.")
-    py_files: UriList | None = Field(
-        default=None, description="Python files and archives on PYTHONPATH, as spark.submit.pyFiles."
+    jars: UriList | None = optional("Jars on the class path, as spark.jars.")
+    py_files: UriList | None = optional("Python files and archives on PYTHONPATH, as spark.submit.pyFiles.")
+    files: UriList | None = optional("Files in the working folder, as spark.files.")
+    archives: UriList | None = optional("Unpacked in the working folder: URI or URI#NAME.")
+    packages: Annotated[list[Package], Field(max_length=64, json_schema_extra=ATOMIC)] | None = optional(
+        "Maven coordinates that the driver resolves, as spark.jars.packages."
     )
-    files: UriList | None = Field(default=None, description="Files in the working folder, as spark.files.")
-    archives: UriList | None = Field(default=None, description="Unpacked in the working folder: URI or URI#NAME.")
-    packages: Annotated[list[Package], Field(max_length=64, json_schema_extra=ATOMIC)] | None = Field(
-        default=None, description="Maven coordinates that the driver resolves, as spark.jars.packages."
+    exclude_packages: Annotated[list[Excluded], Field(max_length=64, json_schema_extra=ATOMIC)] | None = optional(
+        "Dependencies of packages to leave out, as spark.jars.excludes."
     )
-    exclude_packages: Annotated[list[Excluded], Field(max_length=64, json_schema_extra=ATOMIC)] | None = Field(
-        default=None, description="Dependencies of packages to leave out, as spark.jars.excludes."
-    )
-    repositories: Annotated[list[Repository], Field(max_length=16, json_schema_extra=ATOMIC)] | None = Field(
-        default=None, description="Maven repositories beside the central one."
+    repositories: Annotated[list[Repository], Field(max_length=16, json_schema_extra=ATOMIC)] | None = optional(
+        "Maven repositories beside the central one."
     )
 
 
@@ -99,11 +105,11 @@ class Program(Model):
         description="The Python file or the jar. local:// is in the image, file:// on a mounted volume."
     )
     main_class: Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[A-Za-z_$][A-Za-z0-9_$.]*$")] | None = (
-        Field(default=None, description="Of a Java or Scala application.")
+        optional("Of a Java or Scala application.")
     )
     arguments: (
         Annotated[list[Argument], Field(max_length=256, json_schema_extra={**ATOMIC, **_arguments_rules})] | None
-    ) = Field(default=None, description="Arguments of the program.")
+    ) = optional("Arguments of the program.")
     deps: Dependencies | None = None
 
 
@@ -127,17 +133,15 @@ TAKEN_FOLDERS = (
 class Volume(Model):
     """A volume in all pods of the application."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                f"[{', '.join(f'has(self.{source})' for source in _SOURCES)}].filter(given, given).size() == 1",
-                f"'volume ' + self.name + ': set exactly one of {', '.join(_SOURCES)}'",
-            ),
-            rule(
-                "!self.name.startsWith('boathouse-') && !self.name.startsWith('spark-')",
-                "names of volumes that begin with boathouse- or spark- are taken: choose another",
-            ),
-        )
+    model_config = checked(
+        rule(
+            f"[{', '.join(f'has(self.{source})' for source in _SOURCES)}].filter(given, given).size() == 1",
+            f"'volume ' + self.name + ': set exactly one of {', '.join(_SOURCES)}'",
+        ),
+        rule(
+            "!self.name.startsWith('boathouse-') && !self.name.startsWith('spark-')",
+            "names of volumes that begin with boathouse- or spark- are taken: choose another",
+        ),
     )
     name: DnsLabel = Field(description="Name of the volume in the pods.")
     mount_path: str = Field(
@@ -153,12 +157,10 @@ class Volume(Model):
         ),
     )
     read_only: bool = Field(default=False, description="Whether pods cannot write to it.")
-    claim_name: ObjectName | None = Field(
-        default=None, description="A PersistentVolumeClaim, ReadWriteMany if pods may run on several nodes."
-    )
-    config_map_name: ObjectName | None = Field(default=None, description="A ConfigMap, with a file for each key.")
-    secret_name: ObjectName | None = Field(default=None, description="A Secret, with a file for each key.")
-    empty_dir_size: Quantity | None = Field(default=None, description="An empty folder of at most this size.")
+    claim_name: ObjectName | None = optional("A PersistentVolumeClaim, ReadWriteMany if pods may run on several nodes.")
+    config_map_name: ObjectName | None = optional("A ConfigMap, with a file for each key.")
+    secret_name: ObjectName | None = optional("A Secret, with a file for each key.")
+    empty_dir_size: Quantity | None = optional("An empty folder of at most this size.")
 
 
 Volumes = Annotated[
@@ -167,13 +169,10 @@ Volumes = Annotated[
         max_length=16,
         description="Volumes in all pods of the application.",
         json_schema_extra={
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["name"],
-            **rules(
-                rule(
-                    "self.all(v, self.exists_one(other, other.mountPath == v.mountPath))",
-                    "two volumes have the same mountPath: give each its own",
-                )
+            **map_list("name"),
+            **holds(
+                "self.all(v, self.exists_one(other, other.mountPath == v.mountPath))",
+                "two volumes have the same mountPath: give each its own",
             ),
         },
     ),
@@ -220,9 +219,7 @@ class Monitoring(Model):
         default=False,
         description="Serve the metrics of driver and executors at the driver's UI port, with annotations for scraping.",
     )
-    event_log_dir: Uri | None = Field(
-        default=None, description="Write event logs there, for Spark's history server. Absent: none."
-    )
+    event_log_dir: Uri | None = optional("Write event logs there, for Spark's history server. Absent: none.")
 
 
 class UserInterface(Model):

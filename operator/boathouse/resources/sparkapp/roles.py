@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import MAX_QUALIFIED_NAME, Cpu, Model, Quantity, rule, rules
+from boathouse.resources.base import MAX_QUALIFIED_NAME, Cpu, Model, Quantity, checked, holds, optional, rule, rules
 from boathouse.resources.pod_environment import Environment
 from boathouse.resources.pod_template import Metadata, NodeLabels, Tolerations
 from boathouse.resources.sparkapp import names
@@ -63,41 +63,35 @@ _OPTIONS: JsonDict = rules(
     rule("!self.matches('(^|[ \"])-Xmx')", "the heap is the field memory, and Spark refuses -Xmx: remove it"),
 )
 JavaOptions = Annotated[str, Field(min_length=1, max_length=8192, json_schema_extra=_OPTIONS)]
-_extended_rules = rules(
-    rule(
-        f"self.all(name, name.contains('/') && name.size() <= {MAX_QUALIFIED_NAME})",
-        f"extendedResources may hold extended resources only (example.com/name, {MAX_QUALIFIED_NAME} characters): "
-        "cores and memory have fields",
-    )
+_extended_rules = holds(
+    f"self.all(name, name.contains('/') && name.size() <= {MAX_QUALIFIED_NAME})",
+    f"extendedResources may hold extended resources only (example.com/name, {MAX_QUALIFIED_NAME} characters): "
+    "cores and memory have fields",
 )
 
 
 class Role(Metadata):
     """The fields that driver and executors have in common."""
 
-    cores: int | None = Field(
-        default=None, ge=1, le=1024, description="As spark.driver.cores or spark.executor.cores. Absent: 1."
-    )
-    core_request: Cpu | None = Field(default=None, description="The pod's CPU request. Absent: cores.")
-    core_limit: Cpu | None = Field(default=None, description="The pod's CPU limit. Absent: none.")
-    memory: HeapSize | None = Field(default=None, description="The heap, such as 2g. Absent: 1g.")
-    memory_overhead: Size | None = Field(
-        default=None, description="Memory beside the heap. Absent: memoryOverheadFactor of it, at least 384m."
+    cores: int | None = optional("As spark.driver.cores or spark.executor.cores. Absent: 1.", ge=1, le=1024)
+    core_request: Cpu | None = optional("The pod's CPU request. Absent: cores.")
+    core_limit: Cpu | None = optional("The pod's CPU limit. Absent: none.")
+    memory: HeapSize | None = optional("The heap, such as 2g. Absent: 1g.")
+    memory_overhead: Size | None = optional(
+        "Memory beside the heap. Absent: memoryOverheadFactor of it, at least 384m."
     )
     memory_overhead_factor: OverheadFactor | None = None
-    min_memory_overhead: Size | None = Field(
-        default=None, description="The least that memoryOverheadFactor gives. Absent: 384m."
-    )
-    java_options: JavaOptions | None = Field(default=None, description="As spark.driver.extraJavaOptions.")
-    ephemeral_storage: Quantity | None = Field(
-        default=None, description="Request for local files: shuffle, spills, downloads. Absent: the chart's default."
+    min_memory_overhead: Size | None = optional("The least that memoryOverheadFactor gives. Absent: 384m.")
+    java_options: JavaOptions | None = optional("As spark.driver.extraJavaOptions.")
+    ephemeral_storage: Quantity | None = optional(
+        "Request for local files: shuffle, spills, downloads. Absent: the chart's default."
     )
     extended_resources: (
         Annotated[dict[str, Quantity], Field(max_length=8, json_schema_extra=_extended_rules)] | None
-    ) = Field(default=None, description="Extended resources of the pod, such as nvidia.com/gpu.")
-    env: Environment | None = Field(default=None, description="Beside those of spec.env, which they replace.")
-    node_selector: NodeLabels | None = Field(default=None, description="Beside spec.nodeSelector.")
-    tolerations: Tolerations | None = Field(default=None, description="Beside spec.tolerations.")
+    ) = optional("Extended resources of the pod, such as nvidia.com/gpu.")
+    env: Environment | None = optional("Beside those of spec.env, which they replace.")
+    node_selector: NodeLabels | None = optional("Beside spec.nodeSelector.")
+    tolerations: Tolerations | None = optional("Beside spec.tolerations.")
 
 
 def _limit_rule(role: str) -> dict[str, str]:
@@ -113,17 +107,14 @@ def _limit_rule(role: str) -> dict[str, str]:
 class Driver(Role):
     """The driver: the pod that runs the program and requests executors."""
 
-    model_config = ConfigDict(json_schema_extra=rules(_limit_rule("driver")))
-    service_account_name: str | None = Field(
-        default=None,
-        max_length=63,
-        description="An account that may create pods: boathouse-spark, or one that begins with boathouse-spark-. "
+    model_config = checked(_limit_rule("driver"))
+    service_account_name: str | None = optional(
+        "An account that may create pods: boathouse-spark, or one that begins with boathouse-spark-. "
         "Absent: that of the chart's spark.serviceAccount.",
-        json_schema_extra=rules(
-            rule(
-                f"self.matches('{names.ACCOUNT_PATTERN}')",
-                "drivers run as boathouse-spark or boathouse-spark-NAME: name such an account, or remove the field",
-            )
+        max_length=63,
+        json_schema_extra=holds(
+            f"self.matches('{names.ACCOUNT_PATTERN}')",
+            "drivers run as boathouse-spark or boathouse-spark-NAME: name such an account, or remove the field",
         ),
     )
 
@@ -151,55 +142,41 @@ _elastic_rule = rule(
 class Executor(Role):
     """The executors: the pods that run the stages' tasks."""
 
-    model_config = ConfigDict(json_schema_extra=rules(_limit_rule("executor"), _elastic_rule))
-    instances: int | None = Field(
-        default=None,
-        ge=0,
-        le=MAX_EXECUTORS,
-        description="How many, without dynamicAllocation; the driver starts when all have room. Absent: 2.",
+    model_config = checked(_limit_rule("executor"), _elastic_rule)
+    instances: int | None = optional(
+        "How many, without dynamicAllocation; the driver starts when all have room. Absent: 2.", ge=0, le=MAX_EXECUTORS
     )
-    pyspark_memory: Size | None = Field(
-        default=None, description="As spark.executor.pyspark.memory: a limit for Python, beside the overhead."
-    )
-    off_heap_memory: Size | None = Field(default=None, description="As spark.memory.offHeap.size, enabled.")
-    elastic_memory: ElasticMemory | None = Field(
-        default=None,
-        description="Lets all executors start with a smaller heap if memory is scarce and this does not delay the "
-        "application (chart value profile: yarn-me or boathouse). It is chosen when the driver starts. Absent: never.",
+    pyspark_memory: Size | None = optional("As spark.executor.pyspark.memory: a limit for Python, beside the overhead.")
+    off_heap_memory: Size | None = optional("As spark.memory.offHeap.size, enabled.")
+    elastic_memory: ElasticMemory | None = optional(
+        "Lets all executors start with a smaller heap if memory is scarce and this does not delay the "
+        "application (chart value profile: yarn-me or boathouse). It is chosen when the driver starts. Absent: never."
     )
 
 
 class DynamicAllocation(Model):
     """How the number of executors follows the work."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!has(self.minExecutors) || !has(self.maxExecutors) || self.minExecutors <= self.maxExecutors",
-                "dynamicAllocation.minExecutors is more than maxExecutors: lower it",
-            ),
-            rule(
-                "!has(self.initialExecutors) || "
-                "((!has(self.minExecutors) || self.initialExecutors >= self.minExecutors) && "
-                "(!has(self.maxExecutors) || self.initialExecutors <= self.maxExecutors))",
-                "dynamicAllocation.initialExecutors is not between minExecutors and maxExecutors: correct it",
-            ),
-        )
+    model_config = checked(
+        rule(
+            "!has(self.minExecutors) || !has(self.maxExecutors) || self.minExecutors <= self.maxExecutors",
+            "dynamicAllocation.minExecutors is more than maxExecutors: lower it",
+        ),
+        rule(
+            "!has(self.initialExecutors) || "
+            "((!has(self.minExecutors) || self.initialExecutors >= self.minExecutors) && "
+            "(!has(self.maxExecutors) || self.initialExecutors <= self.maxExecutors))",
+            "dynamicAllocation.initialExecutors is not between minExecutors and maxExecutors: correct it",
+        ),
     )
     enabled: bool = Field(default=False, description="Whether it does; otherwise it is executor.instances.")
-    min_executors: int | None = Field(
-        default=None,
-        ge=0,
-        le=MAX_EXECUTORS,
-        description="The driver starts when so many executors have room. Absent: 0.",
+    min_executors: int | None = optional(
+        "The driver starts when so many executors have room. Absent: 0.", ge=0, le=MAX_EXECUTORS
     )
-    max_executors: int | None = Field(default=None, ge=1, le=MAX_EXECUTORS, description="Absent: no limit.")
-    initial_executors: int | None = Field(
-        default=None, ge=0, le=MAX_EXECUTORS, description="How many the driver requests at first. Absent: minExecutors."
+    max_executors: int | None = optional("Absent: no limit.", ge=1, le=MAX_EXECUTORS)
+    initial_executors: int | None = optional(
+        "How many the driver requests at first. Absent: minExecutors.", ge=0, le=MAX_EXECUTORS
     )
-    shuffle_tracking_timeout_seconds: int | None = Field(
-        default=None,
-        ge=1,
-        le=30 * 86400,
-        description="How long executors with shuffle data are kept idle. Absent: until the data is collected.",
+    shuffle_tracking_timeout_seconds: int | None = optional(
+        "How long executors with shuffle data are kept idle. Absent: until the data is collected.", ge=1, le=30 * 86400
     )

@@ -2,10 +2,9 @@
 
 from typing import Annotated, Final, Literal
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from boathouse.resources.base import DnsLabel, Model, rule, rules, with_immutability
+from boathouse.resources.base import DnsLabel, Model, checked, holds, optional, rule, spec_config, whole
 from boathouse.resources.pod_environment import Environment, Storage
 from boathouse.resources.pod_template import NodeLabels, TemplateFields, Tolerations
 from boathouse.resources.sparkapp.fields import (
@@ -33,12 +32,10 @@ _LONG: Final = 10 * 365 * 86400
 class RestartPolicy(Model):
     """Whether a driver that ended is started again, as a new attempt with an application ID of its own."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "self.maxRetryIntervalSeconds >= self.onFailureRetryInterval",
-                "restartPolicy.maxRetryIntervalSeconds is less than onFailureRetryInterval: raise it",
-            )
+    model_config = checked(
+        rule(
+            "self.maxRetryIntervalSeconds >= self.onFailureRetryInterval",
+            "restartPolicy.maxRetryIntervalSeconds is less than onFailureRetryInterval: raise it",
         )
     )
     type: Literal["Never", "OnFailure", "Always"] = Field(
@@ -79,11 +76,6 @@ class Timeouts(Model):
     )
 
 
-def _default(value: Model) -> JsonDict:
-    """A default with all fields, because CEL rules check a default before the fields' own defaults are set."""
-    return {"default": value.model_dump(by_alias=True)}
-
-
 class Life(Model):
     """The life of an application as a whole."""
 
@@ -91,22 +83,20 @@ class Life(Model):
         default=False,
         description="As of a batch/Job: while true, no driver runs. One that runs is deleted, and its work is lost.",
     )
-    active_deadline_seconds: int | None = Field(
-        default=None,
+    active_deadline_seconds: int | None = optional(
+        "The application fails when it has been active for so long since status.startTime (set anew by a "
+        "resume), attempts and waiting included.",
         ge=1,
         le=_LONG,
-        description="The application fails when it has been active for so long since status.startTime (set anew by a "
-        "resume), attempts and waiting included.",
     )
-    ttl_seconds_after_finished: int | None = Field(
-        default=None,
+    ttl_seconds_after_finished: int | None = optional(
+        "The application is deleted this many seconds after it finished, with its pods and their logs. "
+        "Absent: it stays.",
         ge=0,
         le=_LONG,
-        description="The application is deleted this many seconds after it finished, with its pods and their logs. "
-        "Absent: it stays.",
     )
-    restart_policy: RestartPolicy = Field(default_factory=RestartPolicy, json_schema_extra=_default(RestartPolicy()))
-    timeouts: Timeouts = Field(default_factory=Timeouts, json_schema_extra=_default(Timeouts()))
+    restart_policy: RestartPolicy = whole(RestartPolicy)
+    timeouts: Timeouts = whole(Timeouts)
 
 
 class HadoopFields(Model):
@@ -114,10 +104,7 @@ class HadoopFields(Model):
 
     hadoop_clusters: (
         Annotated[list[DnsLabel], Field(max_length=8, json_schema_extra={"x-kubernetes-list-type": "set"})] | None
-    ) = Field(
-        default=None,
-        description="MRClusters of the namespace whose HDFS the application reads and writes as hdfs://NAME/PATH.",
-    )
+    ) = optional("MRClusters of the namespace whose HDFS the application reads and writes as hdfs://NAME/PATH.")
 
 
 Value = Annotated[str, Field(max_length=MAX_VALUE)]
@@ -180,40 +167,33 @@ _rules = (
 class SparkAppSpec(Life, TemplateFields, Program, HadoopFields):
     """Desired state of the job. Most fields are immutable after creation."""
 
-    model_config = ConfigDict(
-        json_schema_extra=with_immutability(
-            *_rules, always_mutable=ALWAYS_MUTABLE, mutable_while_suspended=MUTABLE_WHILE_SUSPENDED, noun="application"
-        )
+    model_config = spec_config(
+        *_rules, always_mutable=ALWAYS_MUTABLE, mutable_while_suspended=MUTABLE_WHILE_SUSPENDED, noun="application"
     )
-    queue: DnsLabel | None = Field(
-        default=None, description="Queue of the job. Absent: the namespace's default queue, or that of the chart."
-    )
-    image: str | None = Field(
-        default=None,
+    queue: DnsLabel | None = optional("Queue of the job. Absent: the namespace's default queue, or that of the chart.")
+    image: str | None = optional(
+        "An image with Spark's own contract (entrypoint with driver and executor). Absent: the chart's.",
         min_length=1,
         max_length=512,
-        json_schema_extra=rules(
-            rule(f"!self.matches('{_BLANK}')", "an image has no spaces and no control characters: remove them")
+        json_schema_extra=holds(
+            f"!self.matches('{_BLANK}')", "an image has no spaces and no control characters: remove them"
         ),
-        description="An image with Spark's own contract (entrypoint with driver and executor). Absent: the chart's.",
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
         default="IfNotPresent", description="When the kubelet pulls the image."
     )
-    spark_conf: SparkConf | None = Field(
-        default=None, description="Any property of Spark but those that Boathouse sets."
-    )
-    hadoop_conf: HadoopConf | None = Field(default=None, description="Of Hadoop, without spark.hadoop. before the key.")
-    memory_overhead_factor: OverheadFactor | None = Field(
-        default=None, description="Of driver and executors. Absent: 0.4 for Python, else 0.1."
+    spark_conf: SparkConf | None = optional("Any property of Spark but those that Boathouse sets.")
+    hadoop_conf: HadoopConf | None = optional("Of Hadoop, without spark.hadoop. before the key.")
+    memory_overhead_factor: OverheadFactor | None = optional(
+        "Of driver and executors. Absent: 0.4 for Python, else 0.1."
     )
     driver: Driver | None = None
     executor: Executor | None = None
     dynamic_allocation: DynamicAllocation | None = None
-    env: Environment | None = Field(default=None, description="Of driver and executors.")
+    env: Environment | None = optional("Of driver and executors.")
     storage: Storage | None = None
     volumes: Volumes | None = None
-    node_selector: NodeLabels | None = Field(default=None, description="Labels that nodes of the pods must have.")
-    tolerations: Tolerations | None = Field(default=None, description="Taints of nodes that the pods tolerate.")
+    node_selector: NodeLabels | None = optional("Labels that nodes of the pods must have.")
+    tolerations: Tolerations | None = optional("Taints of nodes that the pods tolerate.")
     monitoring: Monitoring | None = None
     ui: UserInterface | None = None

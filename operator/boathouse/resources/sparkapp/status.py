@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from boathouse.resources.base import Model
+from boathouse.resources.base import ATOMIC, Model, optional
 from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
 from boathouse.resources.sparkapp import names
 from boathouse.resources.sparkapp.spec import SparkAppSpec
-from boathouse.resources.statuses import ABSENT, Conditions, Count, Part, Status, Text, Time
+from boathouse.resources.statuses import ABSENT, Conditions, Count, Part, Status, Text, Time, about
 
 Phase = Literal["Pending", "Suspended", "Starting", "Running", "Restarting", "Succeeded", "Failed"]
 Cause = Literal["Application", "Infrastructure", "Suspended"]
@@ -21,11 +21,9 @@ class DriverStatus(Model):
     """The driver of the current attempt."""
 
     pod_name: str = Field(max_length=63, description="Name of its pod.")
-    node: str | None = Field(default=None, max_length=253, description="Node of its pod.")
-    service_name: str | None = Field(
-        default=None, max_length=63, description="Name of the Service by which executors reach it."
-    )
-    ui_address: str | None = Field(default=None, max_length=512, description="Reachable in the cluster.")
+    node: str | None = optional("Node of its pod.", max_length=253)
+    service_name: str | None = optional("Name of the Service by which executors reach it.", max_length=63)
+    ui_address: str | None = optional("Reachable in the cluster.", max_length=512)
 
 
 class ExecutorCounts(Model):
@@ -58,24 +56,24 @@ class TaskCounts(Model):
 class Attempt(Part):
     """An attempt that ended."""
 
-    number: Annotated[int, Field(description="Number of the attempt, from 1.")]
-    application_id: Annotated[str, Field(max_length=63, description="Its application ID of Spark.")]
-    node: Annotated[str | None, Field(max_length=253, description="Node of its driver.")] = None
-    start_s: Annotated[Time, Field(description="When its driver began to run.")] = None
-    end_s: Annotated[Time, Field(description="When it ended.")] = None
-    cause: Annotated[Cause | None, Field(description="Absent: it succeeded.")] = None
-    reason: Annotated[str, Field(max_length=64, description="A token for programs.")] = ""
-    message: Annotated[str, Field(max_length=1200, description="What happened.")] = ""
-    exit_code: Annotated[int | None, Field(description="Of the driver, if it ended.")] = None
+    number: Annotated[int, about("Number of the attempt, from 1.")]
+    application_id: Annotated[str, about("Its application ID of Spark.", max_length=63)]
+    node: Annotated[str | None, about("Node of its driver.", max_length=253)] = None
+    start_s: Annotated[Time, about("When its driver began to run.")] = None
+    end_s: Annotated[Time, about("When it ended.")] = None
+    cause: Annotated[Cause | None, about("Absent: it succeeded.")] = None
+    reason: Annotated[str, about("A token for programs.", max_length=64)] = ""
+    message: Annotated[str, about("What happened.", max_length=1200)] = ""
+    exit_code: Annotated[int | None, about("Of the driver, if it ended.")] = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FailureCounts(Part):
     """Failed attempts since the last reset, by who is to blame, and when the next attempt may start."""
 
-    application: Annotated[Count, Field(description="Failures of the application itself.")] = 0
-    infrastructure: Annotated[Count, Field(description="Lost nodes, evictions, rejections and start timeouts.")] = 0
-    retry_s: Annotated[Time, Field(description="When the next attempt may start.")] = None
+    application: Annotated[Count, about("Failures of the application itself.")] = 0
+    infrastructure: Annotated[Count, about("Lost nodes, evictions, rejections and start timeouts.")] = 0
+    retry_s: Annotated[Time, about("When the next attempt may start.")] = None
 
 
 class RoleRequests(Model):
@@ -96,38 +94,30 @@ class Requests(Model):
 class SparkAppStatus(Status):
     """What the operator observed."""
 
-    phase: Annotated[Phase, Field(description="Where the application is; details are in the conditions.")] = "Pending"
-    conditions: Annotated[Conditions, Field(description="What holds, such as Admitted, Succeeded and Failed.")] = ()
-    queue: Annotated[Text, Field(max_length=63, description="The queue the application is in.")] = ""
-    reason: Annotated[Text, Field(max_length=64, description="Why it is pending or failed.")] = ""
-    start_s: Annotated[Time, Field(description="When its first attempt began. Absent while it is suspended.")] = None
-    completion_s: Annotated[Time, Field(description="When it succeeded or failed.")] = None
-    attempt: Annotated[Count, ABSENT, Field(description="The number of the current attempt, from 1.")] = 0
-    application_id: Annotated[Text, Field(max_length=63, description="Of the current attempt.")] = ""
-    attempt_start_s: Annotated[Time, Field(description="When the driver of the attempt began to run.")] = None
+    phase: Annotated[Phase, about("Where the application is; details are in the conditions.")] = "Pending"
+    conditions: Annotated[Conditions, about("What holds, such as Admitted, Succeeded and Failed.")] = ()
+    queue: Annotated[Text, about("The queue the application is in.", max_length=63)] = ""
+    reason: Annotated[Text, about("Why it is pending or failed.", max_length=64)] = ""
+    start_s: Annotated[Time, about("When its first attempt began. Absent while it is suspended.")] = None
+    completion_s: Annotated[Time, about("When it succeeded or failed.")] = None
+    attempt: Annotated[Count, ABSENT, about("The number of the current attempt, from 1.")] = 0
+    application_id: Annotated[Text, about("Of the current attempt.", max_length=63)] = ""
+    attempt_start_s: Annotated[Time, about("When the driver of the attempt began to run.")] = None
     driver: DriverStatus | None = None
     executors: ExecutorCounts | None = None
     stages: StageCounts | None = None
     tasks: TaskCounts | None = None
     progress_percent: Annotated[
         int | None,
-        Field(
-            ge=0, le=100, description="Tasks done of the running jobs, as the driver reports them; 100 if it succeeded."
-        ),
+        about("Tasks done of the running jobs, as the driver reports them; 100 if it succeeded.", ge=0, le=100),
     ] = None
     failures: FailureCounts = FailureCounts()
     past_attempts: Annotated[
         tuple[Attempt, ...],
         ABSENT,
-        Field(
-            max_length=MAX_ATTEMPTS_KEPT,
-            description="The last attempts that ended, the latest last.",
-            json_schema_extra={"x-kubernetes-list-type": "atomic"},
-        ),
+        about("The last attempts that ended, the latest last.", max_length=MAX_ATTEMPTS_KEPT, json_schema_extra=ATOMIC),
     ] = ()
-    last_log: Annotated[
-        Text, Field(max_length=MAX_LOG, description="The last lines of the last driver that failed.")
-    ] = ""
+    last_log: Annotated[Text, about("The last lines of the last driver that failed.", max_length=MAX_LOG)] = ""
     requests: Requests | None = None
 
 
@@ -147,26 +137,13 @@ SPARKAPP = CustomResource(
     short_names=("sapp",),
     model=SparkApp,
     columns=(
-        PrinterColumn(name="Phase", json_path=".status.phase", description="Where the application is."),
-        PrinterColumn(name="Queue", json_path=".status.queue", description="The queue the application is in."),
-        PrinterColumn(
-            name="Attempt", type="integer", json_path=".status.attempt", description="The current attempt, from 1."
-        ),
-        PrinterColumn(
-            name="Executors", type="integer", json_path=".status.executors.running", description="Executors that run."
-        ),
-        PrinterColumn(
-            name="%", type="integer", json_path=".status.progressPercent", description="Tasks done of the running jobs."
-        ),
-        PrinterColumn(
-            name="UI", json_path=".status.driver.uiAddress", description="The address of Spark's UI.", priority=1
-        ),
-        PrinterColumn(
-            name="Reason",
-            json_path=".status.reason",
-            description="Why the application is pending or failed.",
-            priority=1,
-        ),
+        PrinterColumn("Phase", ".status.phase", "Where the application is."),
+        PrinterColumn("Queue", ".status.queue", "The queue the application is in."),
+        PrinterColumn("Attempt", ".status.attempt", "The current attempt, from 1.", type="integer"),
+        PrinterColumn("Executors", ".status.executors.running", "Executors that run.", type="integer"),
+        PrinterColumn("%", ".status.progressPercent", "Tasks done of the running jobs.", type="integer"),
+        PrinterColumn("UI", ".status.driver.uiAddress", "The address of Spark's UI.", priority=1),
+        PrinterColumn("Reason", ".status.reason", "Why the application is pending or failed.", priority=1),
         AGE,
     ),
 )

@@ -10,64 +10,44 @@ from boathouse_task.contract import SUSPENDED_LIMIT_MILLI
 
 
 class PodFacts(wire.Pod, frozen=True, kw_only=True):
-    """One version of a pod; its metadata and status are reduced to what is read of them.
-
-    Attributes:
-        scheduler_name: The scheduler that is to place it.
-        task_of: UID of the job that it is a task of, or None.
-        restarts: Whether it is a task that does not end by itself, such as a node of a Hadoop cluster.
-        resources: What it takes of its node now.
-        host_ports: Ports of its node that it takes, sorted.
-        claims_by_field: Each claim that it mounts, as namespace/name, after the field that names it.
-        disks: Disks that it names itself and that count against the limits of CSI drivers, as driver/volume.
-        constraints: Its hard constraints, or why they cannot be represented; None for a pod that this scheduler does
-            not place, or that is a task.
-        unsupported: The first field that Boathouse cannot honour, by its path, or None.
-        too_many_constraints: How many constraints it has if they are too many to be decoded, else 0.
-        reserved: Of a task, the nodes where room was reserved for the pods that it creates, and for how many.
-        is_gated: Whether a scheduling gate keeps it from being bound.
-        is_bindable: Whether the API server would take a binding of it.
-        is_resizing: Whether its node has not given it the size that its spec requests, and can.
-        cpu_request_milli: CPU request of a task's container, by the spec.
-        cpu_limit_milli: CPU limit of a task's container, by the spec; 0 for none.
-        outlived_exit_code: Exit code of the own container of a task, or of a pod that a pod made, if that has ended and
-            other containers run on; else None.
-        can_resize: Whether a task's container runs and its status shows its resources.
-        resize_problem: Reason why its node has not carried out a resize: Deferred, Infeasible or Error; else empty.
-        labels: All its labels, but for those beyond a bound; pods with equal labels share the value.
-        anti_affinity: Its terms of required anti-affinity.
-        problem: Why the pod cannot be represented; empty if it can. Its resources and constraints are not known then.
-        is_too_complex: Whether the problem is only too much of what could be represented.
-    """
+    """One version of a pod; its metadata and status are reduced to what is read of them."""
 
     node_name: str = ""
-    scheduler_name: str = ""
+    scheduler_name: str = ""  # the scheduler that is to place it
     priority: int = 0
     priority_class: str = ""
-    task_of: str | None = None
-    restarts: bool = False
-    resources: model.Resources = model.Resources()
-    host_ports: tuple[model.HostPort, ...] = ()
+    task_of: str | None = None  # UID of the job that it is a task of, or None
+    restarts: bool = False  # whether it is a task that does not end by itself, such as a node of a Hadoop cluster
+    resources: model.Resources = model.Resources()  # what it takes of its node now
+    host_ports: tuple[model.HostPort, ...] = ()  # ports of its node that it takes, sorted
+    # each claim that it mounts, as namespace/name, after the field that names it
     claims_by_field: tuple[tuple[str, str], ...] = ()
+    # disks that it names itself and that count against the limits of CSI drivers, as driver/volume
     disks: tuple[str, ...] = ()
+    # its hard constraints, or why they cannot be represented; None for a task, and for pods of other schedulers
     constraints: model.Constraints | str | None = None
-    unsupported: str | None = None
-    too_many_constraints: int = 0
+    unsupported: str | None = None  # the first field that Boathouse cannot honour, by its path, or None
+    too_many_constraints: int = 0  # how many constraints it has if they are too many to be decoded, else 0
+    # of a task, the nodes where room was reserved for the pods that it creates, and for how many
     reserved: tuple[tuple[str, int], ...] = ()
-    is_gated: bool = False
-    is_bindable: bool = False
+    is_gated: bool = False  # whether a scheduling gate keeps it from being bound
+    is_bindable: bool = False  # whether the API server would take a binding of it
     memory_limit: str = ""
-    is_resizing: bool = False
-    cpu_request_milli: int = 0
-    cpu_limit_milli: int = 0
+    is_resizing: bool = False  # whether its node has not given it the size that its spec requests, and can
+    cpu_request_milli: int = 0  # CPU request of a task's container, by the spec
+    cpu_limit_milli: int = 0  # CPU limit of a task's container, by the spec; 0 for none
+    # exit code of the own container of a task, or of a pod that a pod made, if that has ended and others run on
     outlived_exit_code: int | None = None
-    can_resize: bool = False
+    can_resize: bool = False  # whether a task's container runs and its status shows its resources
+    # reason why its node has not carried out a resize: Deferred, Infeasible or Error; else empty
     resize_problem: str = ""
     suspension: SuspensionRecord | None = None
+    # all its labels, but for those beyond a bound; pods with equal labels share the value
     labels: dict[str, str] = msgspec.field(default_factory=dict)
-    anti_affinity: tuple[model.PodTerm, ...] = ()
+    anti_affinity: tuple[model.PodTerm, ...] = ()  # its terms of required anti-affinity
+    # why the pod cannot be represented; empty if it can. Its resources and constraints are not known then
     problem: str = ""
-    is_too_complex: bool = False
+    is_too_complex: bool = False  # whether the problem is only too much of what could be represented
 
     @property
     def id(self) -> model.TaskId:

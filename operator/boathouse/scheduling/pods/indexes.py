@@ -37,13 +37,9 @@ def discard(index: MutableMapping[K, dict[T, Any]], key: K, item: T) -> None:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Family:
-    """The pods of one controller.
+    """The pods of one controller."""
 
-    Attributes:
-        driver: The controller as it was last shown, if it is a pod of a job; it stays known after its end, as long as
-            a pod of it is there.
-    """
-
+    # the controller as last shown, if it is a pod of a job; known after its end, as long as a pod of it is there
     driver: PodFacts | None = None
     is_over: bool = False
     rows: dict[model.TaskId, PodRow] = dataclasses.field(default_factory=dict)
@@ -195,23 +191,18 @@ def _precedes(row: rows.PodRow, pending: framework.PendingClass) -> bool:
     return row.task is None or row.task.task_class != pending.task_class.id
 
 
-Amounts = dict[str, int]
-"""Kubernetes' resource name to base units (millicores, bytes, counts)."""
+Amounts = dict[str, int]  # Kubernetes' resource name to base units (millicores, bytes, counts)
 
 _ALL = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Who holds a resource, as a namespace may know it: the others' owners have no names.
+    """Who holds a resource, as a namespace may know it: the others' owners have no names."""
 
-    Attributes:
-        named: The largest holders of the namespace and what each holds, the largest first; ties by name.
-        elsewhere: What all other namespaces hold together.
-    """
-
+    # the largest holders of the namespace and what each holds, the largest first; ties by name
     named: tuple[tuple[str, int], ...] = ()
-    elsewhere: int = 0
+    elsewhere: int = 0  # what all other namespaces hold together
 
 
 class Holders:

@@ -10,10 +10,8 @@ from boathouse.scheduling.pods import facts, requests, rows
 from boathouse_policies import framework, model
 
 _NAME_LENGTH = 253  # of an object; the name that an ownerReference says is not checked
-PROBE = "/probe"
-"""What follows a job's UID in the name of its probe's job."""
-QueueOf = Callable[[wire.Pod], model.QueueName]
-"""The queue that a pod names, or that of its namespace, or the default."""
+PROBE = "/probe"  # what follows a job's UID in the name of its probe's job
+QueueOf = Callable[[wire.Pod], model.QueueName]  # the queue that a pod names, or that of its namespace, or the default
 
 ChargedQueueOf = Callable[[facts.PodFacts], model.QueueName | None]
 """The queue that a pod is charged to; None for a pod that the queue does not accept."""
@@ -30,7 +28,7 @@ def charged_queue_of(queue_of: QueueOf, scheduling_queue: framework.SchedulingQu
     def charged(pod: facts.PodFacts) -> model.QueueName | None:
         name = queue_of(pod)
         queue = scheduling_queue.queues.get(name)
-        # A task's class was judged with its job, and an admission plugin may have given the pod the cluster's default.
+        # a task's class was judged with its job, and an admission plugin may have given the pod the cluster's default.
         priority_class = "" if pod.task_of else pod.priority_class
         return name if queue is None or queue.accepts(pod.metadata.namespace, priority_class) else None
 
@@ -120,10 +118,7 @@ def foreign_class(
     """Return the class of a foreign pod. `shown` returns what selectors tell apart of a label (`Ledger.shown`).
 
     Pods of one owner with equal requests and constraints have one class, if no selector tells their labels apart: pods
-    may have labels of their own, such as the index of a Job's pod.
-
-    Raises:
-        UnreadablePodError: The pod cannot be represented.
+    may have labels of their own, such as the index of a Job's pod. Raises UnreadablePodError for one with a problem.
     """
     job = job_of(pod) if job is None else job
     constraints = pod.constraints or model.UNCONSTRAINED

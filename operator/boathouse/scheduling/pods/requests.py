@@ -29,8 +29,7 @@ LARGEST = int(quantity.LARGEST) * NANO
 def nano(text: str | float) -> int:
     """Return a quantity in nano-units, rounded up. Cached, because a cluster's pods request few different amounts.
 
-    Raises:
-        ValueError: The text is not a quantity.
+    Raises ValueError if the text is not a quantity.
     """
     return math.ceil(quantity.parse(text).scaleb(9))
 
@@ -46,25 +45,16 @@ def ones(nano_units: int) -> int:
 
 
 def cpu_milli(text: str | float) -> int:
-    """Return a CPU quantity in millicores, rounded up.
-
-    Raises:
-        ValueError: The text is not a quantity.
-    """
+    """Return a CPU quantity in millicores, rounded up. Raises ValueError if the text is not a quantity."""
     return milli(nano(text))
 
 
 def size_bytes(text: str | float) -> int:
-    """Return a memory or storage quantity in bytes, rounded up.
-
-    Raises:
-        ValueError: The text is not a quantity.
-    """
+    """Return a memory or storage quantity in bytes, rounded up. Raises ValueError if the text is not a quantity."""
     return ones(nano(text))
 
 
-Amounts = dict[str, int]
-"""Resource name to nano-units."""
+Amounts = dict[str, int]  # resource name to nano-units
 
 MOST_RESOURCES = 64
 """Different resources of a pod that waits, or of one node: each is a name that others must store and compare."""
@@ -77,22 +67,17 @@ _RESIZABLE = ("cpu", "memory")
 
 
 class UnreadablePodError(ValueError):
-    """A pod is known in part only, so its requests and constraints are not known.
-
-    Attributes:
-        is_too_complex: Whether it is only too much of what could be represented.
-    """
+    """A pod is known in part only, so its requests and constraints are not known."""
 
     def __init__(self, problem: str, *, is_too_complex: bool) -> None:
         super().__init__(problem)
-        self.is_too_complex = is_too_complex
+        self.is_too_complex = is_too_complex  # whether it is only too much of what could be represented
 
 
 def pod_requests(pod: wire.PodView) -> Amounts:
     """Return the effective requests of a pod, in nano-units by resource name, each at most `requests.LARGEST`.
 
-    Raises:
-        ValueError: An amount is no quantity.
+    Raises ValueError if an amount is no quantity.
     """
     infeasible = _resize_is_infeasible(pod)
     statuses = {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
@@ -111,8 +96,7 @@ def pod_requests(pod: wire.PodView) -> Amounts:
 def is_resizing(pod: wire.PodView) -> bool:
     """Say whether the node has not given a pod the size that its spec requests, and can give it.
 
-    Raises:
-        ValueError: An amount is no quantity.
+    Raises ValueError if an amount is no quantity.
     """
     spec, status = pod.spec, pod.status
     desired = {container.name: container.resources for container in (*spec.containers, *spec.init_containers)}
@@ -143,11 +127,7 @@ def task_container(pod: wire.PodView) -> wire.Container | None:
 
 
 def cpu_size(container: wire.Container | None) -> stages.CpuSize:
-    """Return the CPU of a task's container, by the spec.
-
-    Raises:
-        ValueError: An amount is not a quantity.
-    """
+    """Return the CPU of a task's container, by the spec. Raises ValueError if an amount is not a quantity."""
     if container is None:
         return stages.CpuSize(0, 0)
     amounts = container.resources
@@ -155,11 +135,7 @@ def cpu_size(container: wire.Container | None) -> stages.CpuSize:
 
 
 def check_variety(amounts: Amounts) -> None:
-    """Refuse too many different resources.
-
-    Raises:
-        ValueError: They are more than `MOST_RESOURCES`.
-    """
+    """Refuse too many different resources. Raises ValueError if they are more than `MOST_RESOURCES`."""
     if len(amounts) > MOST_RESOURCES:
         raise ValueError(f"it requests {len(amounts)} different resources: at most {MOST_RESOURCES} are supported")
 

@@ -1,44 +1,30 @@
 """The values of the pod table: rows, operations, and what a transition changed."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
-from boathouse.scheduling.pods.states import ON_NODE, UNDECIDED, PodState
+from boathouse.scheduling.pods.facts import PodFacts
+from boathouse.scheduling.pods.states import ON_NODE, UNDECIDED, PendingReport, PodState
+from boathouse.scheduling.volumes import book
+from boathouse.suspension.stages import Suspension
+from boathouse_policies import framework, model
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse.scheduling.pods.facts import PodFacts
-    from boathouse.scheduling.pods.states import PendingReport
-    from boathouse.scheduling.volumes import book
-    from boathouse.suspension.stages import Suspension
-    from boathouse_policies import framework, model
-
-
-PodKey: TypeAlias = tuple[str, str]
-"""The namespace and the UID of a pod."""
+PodKey: TypeAlias = tuple[str, str]  # the namespace and the UID of a pod
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Operation:
-    """A decided write of a pod. It is void as soon as its row does not refer to it.
+    """A decided write of a pod. It is void as soon as its row does not refer to it."""
 
-    Attributes:
-        placement: The decision; None to create the pod without a node.
-        awaits: What was written for its volumes, while it awaits them.
-        until_s: When it stops awaiting its volumes, by the scheduler's clock.
-    """
-
-    row: PodRow
+    row: "PodRow"
     task: model.Task
     task_class: model.TaskClass
-    placement: model.Placement | None
+    placement: model.Placement | None  # the decision; None to create the pod without a node
     decided_s: float = dataclasses.field(default_factory=time.perf_counter)
-    awaits: book.Revisions | None = None
-    until_s: float = 0.0
+    awaits: book.Revisions | None = None  # what was written for its volumes, while it awaits them
+    until_s: float = 0.0  # when it stops awaiting its volumes, by the scheduler's clock
     has_begun: bool = False
 
     @property
@@ -59,46 +45,33 @@ class Operation:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class PodRow:
-    """A pod, or a task that is to get one. The table is its only writer, but for the report.
+    """A pod, or a task that is to get one. The table is its only writer, but for the report."""
 
-    Attributes:
-        id: `namespace/name`.
-        state: Its state; None before it enters the table and after it left.
-        task: What is to be scheduled; None for a pod that is not considered.
-        is_submitted: Whether the owner of the job submitted the task. Its name is used once.
-        has_ended: Whether a pod of the submitted task ended: the task is not scheduled again.
-        is_excess: Whether it is not considered, for its namespace has too many shapes.
-        failures: Refused operations in a row.
-        promise: What is promised of volumes to the operation.
-        mounted: The node where it mounts claims, and these.
-        nominated: The node that a scheduler nominated it for, while it is pending.
-        reserved: Where room is reserved for it: it is expected, or its job starts whole and is short of room.
-        successor: The task that gets its name when it is gone, with its job: the pod is somebody else's.
-        report: What its conditions and events say, while it is pending; its only writer is `pod_conditions`.
-    """
-
-    id: model.TaskId
+    id: model.TaskId  # `namespace/name`
     namespace: str
-    state: PodState | None = None
+    state: PodState | None = None  # its state; None before it enters the table and after it left
     since_s: float = 0.0
     uid: model.PodUid | None = None
     facts: PodFacts | None = None
-    task: model.Task | None = None
+    task: model.Task | None = None  # what is to be scheduled; None for a pod that is not considered
     job: model.JobId | None = None
-    is_submitted: bool = False
-    has_ended: bool = False
-    is_excess: bool = False
+    is_submitted: bool = False  # whether the owner of the job submitted the task. Its name is used once
+    has_ended: bool = False  # whether a pod of the submitted task ended: the task is not scheduled again
+    is_excess: bool = False  # whether it is not considered, for its namespace has too many shapes
     arrived_s: float = 0.0
-    failures: int = 0
+    failures: int = 0  # refused operations in a row
     operation: Operation | None = None
-    promise: book.Promise | None = None
-    mounted: tuple[model.NodeName, tuple[str, ...]] | None = None
-    nominated: model.NodeName | None = None
+    promise: book.Promise | None = None  # what is promised of volumes to the operation
+    mounted: tuple[model.NodeName, tuple[str, ...]] | None = None  # the node where it mounts claims, and these
+    nominated: model.NodeName | None = None  # the node that a scheduler nominated it for, while it is pending
+    # where room is reserved for it: it is expected, or its job starts whole and is short of room
     reserved: model.Create | None = None
     reserved_s: float = 0.0
     suspension: Suspension | None = None
     parent: PodKey | None = None
+    # the task that gets its name when it is gone, with its job: the pod is somebody else's
     successor: tuple[model.JobId, model.Task] | None = None
+    # what its conditions and events say, while it is pending; its only writer is `pod_conditions`
     report: PendingReport | None = None
 
     @property
@@ -134,17 +107,12 @@ class PodRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """A transition.
-
-    Attributes:
-        has_unmounted: Whether it mounted claims, and does not any more.
-        affects: The job whose task has lost its name to the pod, or has got it.
-    """
+    """A transition."""
 
     row: PodRow
     before: PodState | None
     job: model.JobId | None
     freed: Sequence[framework.Freed]
-    has_unmounted: bool
+    has_unmounted: bool  # whether it mounted claims, and does not any more
     operation: Operation | None
-    affects: model.JobId | None = None
+    affects: model.JobId | None = None  # the job whose task has lost its name to the pod, or has got it

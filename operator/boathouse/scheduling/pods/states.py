@@ -46,13 +46,9 @@ class PendingReason:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class PendingReport:
-    """Condition and events of a pending pod.
+    """Condition and events of a pending pod."""
 
-    Attributes:
-        condition: The condition that was written or is queued; None if unknown.
-    """
-
-    condition: PendingReason | None
+    condition: PendingReason | None  # the condition that was written or is queued; None if unknown
     condition_at_s: float = -math.inf
     events_at_s: dict[str, float] = dataclasses.field(default_factory=dict)
     delayed: PendingReason | None = None
@@ -99,12 +95,10 @@ class LedgerAction(enum.Enum):
     FREE = "free"
 
 
-Origin: TypeAlias = PodState | None
-"""A state, or None for a pod without a row."""
+Origin: TypeAlias = PodState | None  # a state, or None for a pod without a row
 
 
-Transition: TypeAlias = tuple[PodState, LedgerAction]
-"""The next state, and what happens in the ledger."""
+Transition: TypeAlias = tuple[PodState, LedgerAction]  # the next state, and what happens in the ledger
 
 
 class ImpossibleTransition(Exception):  # noqa: N818 - a fault of the caller, named as what happened
@@ -112,11 +106,7 @@ class ImpossibleTransition(Exception):  # noqa: N818 - a fault of the caller, na
 
 
 def after(state: Origin, trigger: Trigger) -> Transition:
-    """Return the transition of a trigger.
-
-    Raises:
-        ImpossibleTransition: The trigger cannot occur in this state.
-    """
+    """Return the transition of a trigger. Raises ImpossibleTransition if the trigger cannot occur in this state."""
     if (transition := TRANSITIONS.get((state, trigger))) is None:
         origin = "without a row" if state is None else state.value
         raise ImpossibleTransition(f"a pod {origin} cannot become {trigger.value}: this is a fault of the scheduler")

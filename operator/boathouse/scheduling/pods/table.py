@@ -33,11 +33,7 @@ _UNWRITTEN = {PodState.PLANNED, PodState.CREATING}
 
 
 class PodTable:
-    """All pods that the scheduler knows, and all tasks that are to get one.
-
-    Attributes:
-        node_changes: Counts how often a node changed.
-    """
+    """All pods that the scheduler knows, and all tasks that are to get one."""
 
     def __init__(
         self,
@@ -52,12 +48,9 @@ class PodTable:
         self.holders = indexes.Holders()
         self.nodes: dict[model.NodeName, model.Node] = {}
         self.children = indexes.Children()
-        self.node_changes = 0
-        self._volumes = volumes
-        self._mounts = volumes.mounts
-        self._clock = clock
-        self._scheduler_name = scheduler_name
-        self._queue_of = queue_of
+        self.node_changes = 0  # counts how often a node changed
+        self._volumes, self._mounts, self._clock = volumes, volumes.mounts, clock
+        self._scheduler_name, self._queue_of = scheduler_name, queue_of
         self._rows: dict[model.TaskId, PodRow] = {}
         self._by_state: dict[PodState, dict[model.TaskId, PodRow]] = {state: {} for state in PodState}
         self._by_job: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
@@ -71,10 +64,9 @@ class PodTable:
     # Tasks
 
     def submit(self, job: model.JobId, tasks: Iterable[model.Task]) -> list[model.TaskId]:
-        """Replace the tasks of a job. A task whose name a foreign pod has gets a row when that pod is deleted.
+        """Replace the tasks of a job; return those of which a pod ended: they need another task.
 
-        Returns:
-            Those of which a pod ended: they need another task.
+        A task whose name a foreign pod has gets a row when that pod is deleted.
         """
         self._forget_displaced(job)
         former, ended = self._by_job.pop(job, {}), []
@@ -161,11 +153,7 @@ class PodTable:
         return has_changed
 
     def remove_node(self, name: model.NodeName) -> tuple[set[model.QueueName], list[Change]]:
-        """Remove a node, and void the operations that place pods on it.
-
-        Returns:
-            The queues that its pods charge, and what changed.
-        """
+        """Remove a node, and void the operations that place pods on it. Return the queues that its pods charge too."""
         self._count_holders(name, -1)
         self.nodes.pop(name, None)
         self.node_changes += 1
@@ -483,7 +471,6 @@ class PodTable:
         return Change(row, before, job, freed, was_mounted and row.mounted is None, operation)
 
     def _list(self, row: PodRow, before: PodState | None) -> None:
-        """List a row by its state, or drop it."""
         if before is not None:
             del self._by_state[before][row.id]
         if row.state is None or (row.task is None and row.state in WITHOUT_POD):

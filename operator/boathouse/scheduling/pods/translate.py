@@ -5,11 +5,10 @@ are counted. Kubelets hand disks of clouds to CSI drivers, so they count against
 names of their volumes by Kubernetes' rules of migration.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -17,9 +16,6 @@ from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import requests
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 MIGRATED: Final = {
     "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
@@ -114,8 +110,7 @@ WHOLE_NODE = model.Resources(cpu_milli=model.LARGEST, memory_bytes=model.LARGEST
 def manifest_view(manifest: dict[str, Any]) -> wire.PodView:
     """Return a manifest's pod. A limit without a request becomes a request, as in the API server.
 
-    Raises:
-        msgspec.ValidationError: It is no pod.
+    Raises msgspec.ValidationError if it is no pod.
     """
     for container in (*manifest["spec"]["containers"], *manifest["spec"].get("initContainers", ())):
         resources = container.get("resources", {})
@@ -127,8 +122,7 @@ def manifest_view(manifest: dict[str, Any]) -> wire.PodView:
 def spec_resources(pod: wire.PodView) -> model.Resources:
     """Return the requests of a pod that does not exist yet.
 
-    Raises:
-        ValueError: It holds something that is not a quantity, or too many different resources.
+    Raises ValueError if it holds something that is not a quantity, or too many different resources.
     """
     amounts = requests.pod_requests(pod)
     requests.check_variety(amounts)
@@ -136,12 +130,7 @@ def spec_resources(pod: wire.PodView) -> model.Resources:
 
 
 def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
-    """Return the requests of a manifest's pod.
-
-    Raises:
-        msgspec.ValidationError: It is no pod.
-        ValueError: It holds something that is not a quantity, or too many different resources.
-    """
+    """Return the requests of a manifest's pod. Raises the errors of both `manifest_view` and `spec_resources`."""
     return spec_resources(manifest_view(manifest))
 
 
@@ -152,10 +141,8 @@ LIMITS = ("limits.cpu", "limits.ephemeral-storage")
 def manifest_limits(manifest: dict[str, Any]) -> dict[str, int]:
     """Return the limits of a manifest's pod by line of `LIMITS`: millicores and bytes.
 
-    A line is left out if a container lacks the limit: a LimitRange may set it, or a quota refuses the pod.
-
-    Raises:
-        ValueError: It holds something that is not a quantity.
+    A line is left out if a container lacks the limit: a LimitRange may set it, or a quota refuses the pod. Raises
+    ValueError if a limit is not a quantity.
     """
     limits = [container.get("resources", {}).get("limits", {}) for container in manifest["spec"]["containers"]]
     amounts = {}
@@ -170,8 +157,7 @@ def manifest_limits(manifest: dict[str, Any]) -> dict[str, int]:
 def node(view: wire.NodeView) -> model.Node:
     """Return a node as the policies see it.
 
-    Raises:
-        ValueError: An amount is no quantity, or a taint has an effect that is not known.
+    Raises ValueError if an amount is no quantity, or a taint has an effect that is not known.
     """
     allocatable = {name: requests.nano(amount) for name, amount in view.status.allocatable.items()}
     labels = view.metadata.labels
@@ -206,8 +192,7 @@ def unusable(view: wire.NodeView) -> model.Node:
 def constraints(pod: wire.PodView) -> model.Constraints:
     """Return a pod's hard constraints; what `unsupported` names is not among them.
 
-    Raises:
-        ValueError: An operator or an effect is not known.
+    Raises ValueError if an operator or an effect is not known.
     """
     spec = pod.spec
     together = spec.affinity.pod_affinity if spec.affinity else None
@@ -234,8 +219,7 @@ def constraints(pod: wire.PodView) -> model.Constraints:
 def anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
     """Return a pod's terms of required anti-affinity, but for the one that repeats its label `apart`.
 
-    Raises:
-        ValueError: An operator is not known.
+    Raises ValueError if an operator is not known.
     """
     if (affinity := pod.spec.affinity) is None or affinity.pod_anti_affinity is None:
         return ()
@@ -300,11 +284,7 @@ def _spread(pod: wire.PodView, constraint: wire.TopologySpreadConstraint) -> mod
 
 
 def selector(view: wire.LabelSelector | None) -> model.Selector | None:
-    """Return a label selector; None selects nothing.
-
-    Raises:
-        ValueError: An operator is not known.
-    """
+    """Return a label selector; None selects nothing. Raises ValueError if an operator is not known."""
     if view is None:
         return None
     equal = [
@@ -333,7 +313,6 @@ def claims_by_field(pod: wire.PodView) -> Iterator[tuple[str, str]]:
 
 
 def _features(spec: wire.PodSpec) -> Iterator[str]:
-    """Yield the features of a kubelet that a pod needs, of those that nodes declare."""
     rules = (rule for container in (*spec.containers, *spec.init_containers) for rule in container.restart_policy_rules)
     if any(rule.action == "RestartAllContainers" for rule in rules):
         yield "RestartAllContainersOnContainerExits"

@@ -31,8 +31,7 @@ class Promise:
     bindings: rules.Bindings
 
 
-Mounted: TypeAlias = tuple[model.NodeName, tuple[str, ...]]
-"""A node, and the claims and disks that a pod mounts there."""
+Mounted: TypeAlias = tuple[model.NodeName, tuple[str, ...]]  # a node, and the claims and disks that a pod mounts there
 
 
 class Mounts:
@@ -65,21 +64,15 @@ class Mounts:
 
 
 class VolumeBook(framework.Filter):
-    """Constraints of volumes, including reservations that the API server does not show yet.
-
-    Attributes:
-        is_needed: Whether pods with claims were to be scheduled; the filter is skipped until then.
-    """
+    """Constraints of volumes, including reservations that the API server does not show yet."""
 
     def __init__(self, objects: rules.Storage) -> None:
-        self.storage = objects
-        self.is_needed = False
-        self.mounts = Mounts()
+        self.storage, self.mounts = objects, Mounts()
+        self.is_needed = False  # whether pods with claims were to be scheduled; the filter is skipped until then
         self._taken: dict[str, str] = {}
         self._promises: collections.Counter[str] = collections.Counter()  # by volume, because pods may share a claim
-        self._judge = rules.Judge(objects, self._taken)
         self._version = 0
-        self._index: tuple[int, rules.Index] | None = None
+        self._judge: tuple[int, rules.Judge] | None = None
         self._judged: dict[tuple[str, ...], tuple[Sequence[model.Node], tuple[int, int], list[str | None]]] = {}
 
     def changed(self) -> None:
@@ -117,9 +110,8 @@ class VolumeBook(framework.Filter):
             return PendingReason("VolumeClaimNotFound", f'{about} does not exist in namespace "{namespace}": {who}')
         owner = claim.metadata.controller
         if is_ephemeral and (owner is None or owner.uid != pod.metadata.uid):
-            return PendingReason(
-                "VolumeClaimNotOwned", f"{about} was not created for this pod: delete it, or rename the volume"
-            )
+            what = f"{about} was not created for this pod: delete it, or rename the volume"
+            return PendingReason("VolumeClaimNotOwned", what)
         if claim.metadata.deletion_timestamp is not None:
             return PendingReason("VolumeClaimDeleted", f"{about} is being deleted")
         if claim.status.phase == "Lost":
@@ -185,20 +177,22 @@ class VolumeBook(framework.Filter):
         return refusals
 
     def _is_used(self, claims: tuple[str, ...], task: model.TaskId | None) -> bool:
-        return self.mounts.used_by_others(self._judge.for_one_pod(claims), task)
+        """Return whether another pod than this one mounts a claim that only one pod may use (ReadWriteOncePod)."""
+        existing = self.storage.claims
+        for_one = [key for key in claims if key in existing and views.ONE_POD in existing[key].spec.access_modes]
+        return self.mounts.used_by_others(for_one, task)
 
     def _on(self, claims: tuple[str, ...], node: model.Node, task: model.TaskId | None) -> rules.Bindings | str:
-        index = self._index_now()
-        bindings = self._judge.bindings(claims, node, index)
-        mounted = self.mounts.on(node.name, but=task)
-        if not isinstance(bindings, str) and self._judge.too_many(claims, node.name, mounted, index):
+        judge, mounted = self._judge_now(), self.mounts.on(node.name, but=task)
+        bindings = judge.bindings(claims, node)
+        if not isinstance(bindings, str) and judge.too_many(claims, node.name, mounted):
             return rules.TOO_MANY
         return bindings
 
-    def _index_now(self) -> rules.Index:
-        if self._index is None or self._index[0] != self._version:
-            self._index = self._version, rules.Index(self.storage)
-        return self._index[1]
+    def _judge_now(self) -> rules.Judge:
+        if self._judge is None or self._judge[0] != self._version:
+            self._judge = self._version, rules.Judge(self.storage, self._taken)
+        return self._judge[1]
 
 
 def _discard(index: dict[Any, dict[model.TaskId, Any]], key: str, pod: model.TaskId) -> None:

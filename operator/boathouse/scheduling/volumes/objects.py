@@ -5,8 +5,6 @@ Both writes have the resourceVersion of the decision as a precondition, so that 
 volume controller and the provisioner complete the binding.
 """
 
-import asyncio
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from boathouse.cluster import boundary, catalogue, client, errors, informer, retries, views
@@ -18,46 +16,26 @@ from boathouse.scheduling.volumes.book import Revisions
 from boathouse_policies import model
 
 
-class StorageWatches:
-    """Seven cluster-wide watches: pods of all schedulers and namespaces count against the volume limits of nodes."""
+def watches(api: client.ApiClient, aside: boundary.Boundary) -> tuple[rules.Storage, dict[str, informer.Informer[Any]]]:
+    """Return the objects of storage, and the seven watches that keep them current, by plural.
 
-    def __init__(self, api: client.ApiClient, aside: boundary.Boundary) -> None:
-        resources: dict[str, catalogue.Resource[Any]] = {
-            "claims": views.CLAIMS,
-            "volumes": views.VOLUMES,
-            "classes": views.CLASSES,
-            "csi_nodes": views.CSI_NODES,
-            "drivers": views.CSI_DRIVERS,
-            "capacities": views.CAPACITIES,
-            "attachments": views.ATTACHMENTS,
-        }
-        watches: dict[str, informer.Informer[Any]] = {
-            field: informer.Informer(
-                api, resource, transform=transforms.claim if field == "claims" else None, aside=aside
-            )
-            for field, resource in resources.items()
-        }
-        self.objects = rules.Storage(**{field: watch.objects for field, watch in watches.items()})
-        self._all = {resource.plural: watches[field] for field, resource in resources.items()}
-
-    def __iter__(self) -> Iterator[tuple[str, informer.Informer[Any]]]:
-        yield from self._all.items()
-
-    def subscribe(self, call: Callable[[], None]) -> None:
-        """Call the function after each change from now on."""
-        for watch in self._all.values():
-            watch.subscribe(lambda _: call())
-
-    async def synced(self) -> None:
-        """Wait until all watches have processed their first list."""
-        for watch in self._all.values():
-            await watch.synced.wait()
-
-    async def run(self) -> None:
-        """Follow the API server until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for watch in self._all.values():
-                group.create_task(watch.run())
+    They are cluster-wide: pods of all schedulers and namespaces count against the volume limits of nodes.
+    """
+    resources: dict[str, catalogue.Resource[Any]] = {
+        "claims": views.CLAIMS,
+        "volumes": views.VOLUMES,
+        "classes": views.CLASSES,
+        "csi_nodes": views.CSI_NODES,
+        "drivers": views.CSI_DRIVERS,
+        "capacities": views.CAPACITIES,
+        "attachments": views.ATTACHMENTS,
+    }
+    made: dict[str, informer.Informer[Any]] = {
+        field: informer.Informer(api, resource, transform=transforms.claim if field == "claims" else None, aside=aside)
+        for field, resource in resources.items()
+    }
+    objects = rules.Storage(**{field: watch.objects for field, watch in made.items()})
+    return objects, {resource.plural: made[field] for field, resource in resources.items()}
 
 
 FAILED = "VolumeBindingFailed"
@@ -69,9 +47,7 @@ class VolumeWriter:
     """Binds pods' volumes."""
 
     def __init__(self, api: client.ApiClient, leader: writer.Leadership, book: volume_book.VolumeBook) -> None:
-        self._api = api
-        self._leader = leader
-        self._book = book
+        self._api, self._leader, self._book = api, leader, book
 
     async def prepare(self, promise: volume_book.Promise) -> Revisions | outcomes.NotDone | outcomes.Fenced | None:
         """Write the bindings of a reservation; return None if all its claims are bound."""

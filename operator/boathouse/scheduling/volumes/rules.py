@@ -51,93 +51,66 @@ class Storage:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Bindings:
-    """Writes that a pod's claims need before the pod is bound to a node.
+    """Writes that a pod's claims need before the pod is bound to a node."""
 
-    Attributes:
-        volumes: (claim, volume) of available volumes to bind.
-        provisions: Claims whose volume is to be provisioned for the node.
-    """
-
-    volumes: tuple[tuple[str, str], ...] = ()
-    provisions: tuple[str, ...] = ()
+    volumes: tuple[tuple[str, str], ...] = ()  # (claim, volume) of available volumes to bind
+    provisions: tuple[str, ...] = ()  # claims whose volume is to be provisioned for the node
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Waiting:
-    """A claim that waits for its first consumer, with what is independent of the node.
-
-    Attributes:
-        at_hand: Available volumes that fit it, the smallest first.
-        is_made_anywhere: Whether a volume can be provisioned for it on every node.
-    """
+    """A claim that waits for its first consumer, with what is independent of the node."""
 
     claim: views.ClaimView
     reserved: views.VolumeView | None
-    at_hand: tuple[views.VolumeView, ...]
-    is_made_anywhere: bool
+    at_hand: tuple[views.VolumeView, ...]  # available volumes that fit it, the smallest first
+    is_made_anywhere: bool  # whether a volume can be provisioned for it on every node
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Requirements of a pod's claims that are independent of the node, computed once for all nodes.
+    """Requirements of a pod's claims that are independent of the node, computed once for all nodes."""
 
-    Attributes:
-        refusal: Why no node can mount the claims; None if a node may.
-        waiting: Other claims, in the order in which they get volumes.
-        handles: (driver, volume) of each claim and disk that is counted.
-    """
-
-    refusal: str | None = None
+    refusal: str | None = None  # why no node can mount the claims; None if a node may
     bound: tuple[views.ClaimView, ...] = ()
-    waiting: tuple[_Waiting, ...] = ()
-    handles: frozenset[tuple[str, str]] = frozenset()
-
-
-class Index:
-    """Indexes of storage for repeated look-ups, valid until storage changes.
-
-    Attributes:
-        reserved: Volumes by the claim (namespace and name) for which they are reserved.
-        attached: (driver, volume) by node.
-    """
-
-    def __init__(self, objects: Storage) -> None:
-        self.free: list[views.VolumeView] = []
-        self.reserved: dict[tuple[str, str], list[views.VolumeView]] = {}
-        self.attached: dict[str, set[tuple[str, str]]] = {}
-        self.questions: dict[tuple[str, ...], Question] = {}
-        for volume in objects.volumes.values():
-            if (reference := volume.spec.claim_ref) is None:
-                self.free.append(volume)
-            else:
-                self.reserved.setdefault((reference.namespace, reference.name), []).append(volume)
-        for attachment in objects.attachments.values():
-            attached = objects.volumes.get(attachment.spec.source.persistent_volume_name)
-            if attachment.spec.attacher and attached is not None and attached.spec.csi is not None:
-                self.attached.setdefault(attachment.spec.node_name, set()).add(
-                    (attachment.spec.attacher, attached.spec.csi.volume_handle)
-                )
+    waiting: tuple[_Waiting, ...] = ()  # other claims, in the order in which they get volumes
+    handles: frozenset[tuple[str, str]] = frozenset()  # (driver, volume) of each claim and disk that is counted
 
 
 class Judge:
     """Determines for a set of claims which nodes can mount them, and the writes that this needs.
+
+    It has indexes of storage, which are valid until storage or reservations change.
 
     Args:
         taken: Claim by volume of reservations that the API server does not show yet.
     """
 
     def __init__(self, objects: Storage, taken: Mapping[str, str]) -> None:
-        self._objects = objects
-        self._taken = taken
+        self._objects, self._taken = objects, taken
+        self._questions: dict[tuple[str, ...], Question] = {}
+        self._free: list[views.VolumeView] = []
+        self._reserved: dict[tuple[str, str], list[views.VolumeView]] = {}  # by the claim that they are reserved for
+        self._attached: dict[str, set[tuple[str, str]]] = {}  # (driver, volume) by node
+        for volume in objects.volumes.values():
+            if (reference := volume.spec.claim_ref) is None:
+                self._free.append(volume)
+            else:
+                self._reserved.setdefault((reference.namespace, reference.name), []).append(volume)
+        for attachment in objects.attachments.values():
+            spec, attached = attachment.spec, objects.volumes.get(attachment.spec.source.persistent_volume_name)
+            if spec.attacher and attached is not None and attached.spec.csi is not None:
+                handle = spec.attacher, attached.spec.csi.volume_handle
+                self._attached.setdefault(spec.node_name, set()).add(handle)
 
-    def question(self, claims: Iterable[str], index: Index) -> Question:
-        """Return the requirements of claims, valid until storage or reservations change."""
+    def question(self, claims: Iterable[str]) -> Question:
+        """Return the requirements of claims."""
         key = tuple(claims)
-        if key not in index.questions:
-            index.questions[key] = self._question(key, index)
-        return index.questions[key]
+        if key not in self._questions:
+            self._questions[key] = self._question(key)
+        return self._questions[key]
 
-    def _question(self, claims: tuple[str, ...], index: Index) -> Question:
+    def _question(self, claims: tuple[str, ...]) -> Question:
         listed = [self._objects.claims.get(key) for key in claims if translate.handle_of(key) is None]
         existing = [claim for claim in listed if claim is not None]
         if len(existing) < len(listed):
@@ -145,41 +118,35 @@ class Judge:
         waiting = [claim for claim in existing if not claim.is_bound]
         if any(claim.spec.volume_name or not self._class_of(claim).waits_for_consumer for claim in waiting):
             return Question(refusal=NO_VOLUME)  # another controller binds it, and has not done so yet
+        waiting.sort(key=lambda claim: (_requested_bytes(claim), claim.metadata.key))
         return Question(
             bound=tuple(claim for claim in existing if claim.is_bound),
-            waiting=tuple(
-                self._waiting(claim, index)
-                for claim in sorted(waiting, key=lambda view: (_requested_bytes(view), view.metadata.key))
-            ),
-            handles=frozenset(self.handles(claims)),
+            waiting=tuple(map(self._waiting, waiting)),
+            handles=frozenset(self._handles(claims)),
         )
 
-    def _waiting(self, claim: views.ClaimView, index: Index) -> _Waiting:
+    def _waiting(self, claim: views.ClaimView) -> _Waiting:
         meta, by = claim.metadata, self._class_of(claim)
-        reserved = (
-            volume
-            for volume in index.reserved.get((meta.namespace, meta.name), ())
-            if volume.spec.claim_ref is not None and _is_for(volume.spec.claim_ref, claim) and _has_shape(volume, claim)
-        )
+        reserved = self._reserved.get((meta.namespace, meta.name), ())
         at_hand = [
             volume
-            for volume in index.free
+            for volume in self._free
             if _is_at_hand(volume, claim)
             and _has_shape(volume, claim)
             and self._taken.get(volume.metadata.name, meta.key) == meta.key
         ]
-        driver = self._objects.drivers.get(by.provisioner)
-        is_made = by.provisioner not in ("", views.NO_PROVISIONER) and not by.allowed_topologies
         return _Waiting(
             claim=claim,
-            reserved=next(reserved, None),
+            reserved=next(
+                (volume for volume in reserved if _is_for(volume, claim) and _has_shape(volume, claim)), None
+            ),
             at_hand=tuple(sorted(at_hand, key=lambda volume: (_capacity(volume), volume.metadata.name))),
-            is_made_anywhere=is_made and (driver is None or not driver.spec.storage_capacity),
+            is_made_anywhere=_provisions(by) and not by.allowed_topologies and not self._has_capacities(by),
         )
 
-    def bindings(self, claims: Iterable[str], node: model.Node, index: Index | None = None) -> Bindings | str:
+    def bindings(self, claims: Iterable[str], node: model.Node) -> Bindings | str:
         """Return the writes that a pod with these claims needs on a node, or why the node cannot mount them."""
-        question = self.question(claims, index or Index(self._objects))
+        question = self.question(claims)
         if question.refusal is not None:
             return question.refusal
         refusals = (self._of_bound(claim, node) for claim in question.bound)
@@ -209,26 +176,31 @@ class Judge:
                 return refusal
             else:
                 provisions.append(waiting.claim.metadata.key)
-        volumes = tuple((claim, volume) for volume, claim in chosen.items())
-        return Bindings(volumes=volumes, provisions=tuple(provisions))
+        return Bindings(
+            volumes=tuple((claim, volume) for volume, claim in chosen.items()), provisions=tuple(provisions)
+        )
 
     def _cannot_provision(self, claim: views.ClaimView, node: model.Node) -> str | None:
         by = self._class_of(claim)
-        if by.provisioner in ("", views.NO_PROVISIONER) or not _allows(by.allowed_topologies, node):
+        if not _provisions(by) or not _allows(by.allowed_topologies, node):
             return NO_VOLUME
-        driver = self._objects.drivers.get(by.provisioner)
-        if driver is None or not driver.spec.storage_capacity:
+        if not self._has_capacities(by):
             return None
-        enough = (
-            capacity
-            for capacity in self._objects.capacities.values()
-            if capacity.storage_class_name == by.metadata.name
+        is_enough = any(
+            capacity.storage_class_name == by.metadata.name
             and _size_bytes(capacity.maximum_volume_size or capacity.capacity or "-1", otherwise=-1)
             >= _requested_bytes(claim)
+            and _selects(capacity.node_topology, node.labels)
+            for capacity in self._objects.capacities.values()
         )
-        return None if any(_selects(capacity.node_topology, node.labels) for capacity in enough) else NO_SPACE
+        return None if is_enough else NO_SPACE
 
-    def handles(self, claims: Iterable[str]) -> set[tuple[str, str]]:
+    def _has_capacities(self, by: views.ClassView) -> bool:
+        """Return whether the driver of a class says where it has room."""
+        driver = self._objects.drivers.get(by.provisioner)
+        return driver is not None and driver.spec.storage_capacity
+
+    def _handles(self, claims: Iterable[str]) -> set[tuple[str, str]]:
         """Return (driver, volume) of each claim and disk that is counted; for a missing volume, the claim's name."""
         return set(filter(None, (translate.handle_of(key) or self._handle_of_claim(key) for key in claims)))
 
@@ -243,31 +215,23 @@ class Judge:
         zones = volume.metadata.labels.get(_OLD_ZONE) or volume.metadata.labels.get(_ZONE)
         return translate.attached(volume.spec, zones=zones.split(_SEVERAL) if zones else [])
 
-    def limits(self, node: str) -> dict[str, int]:
-        """Return the maximum volumes of each driver with a limit on a node."""
+    def _limits(self, node: str) -> dict[str, int]:
         csi = self._objects.csi_nodes.get(node, views.CsiNodeView())
         limited = ((driver.name, driver.allocatable) for driver in csi.spec.drivers or ())
         return {name: most.count for name, most in limited if most is not None and most.count is not None}
 
-    def too_many(self, claims: Iterable[str], node: str, mounted: Iterable[str], index: Index | None = None) -> bool:
+    def too_many(self, claims: Iterable[str], node: str, mounted: Iterable[str]) -> bool:
         """Return whether a pod with these claims would exceed a limit of a node with the mounted claims.
 
         Like kube-scheduler: a volume that is attached to the node, but mounted by no pod there, counts as attached and
         again for the pod, because it may be detached at any moment and then has to be attached again.
         """
-        limits = self.limits(node)
-        if not limits:
+        if not (limits := self._limits(node)):
             return False
-        index = index or Index(self._objects)
-        mounts = self.handles(mounted)
-        there = collections.Counter(driver for driver, _ in mounts | index.attached.get(node, set()))
-        added = collections.Counter(driver for driver, _ in self.question(claims, index).handles - mounts)
+        mounts = self._handles(mounted)
+        there = collections.Counter(driver for driver, _ in mounts | self._attached.get(node, set()))
+        added = collections.Counter(driver for driver, _ in self.question(claims).handles - mounts)
         return any(driver in limits and there[driver] + count > limits[driver] for driver, count in added.items())
-
-    def for_one_pod(self, claims: Iterable[str]) -> list[str]:
-        """Return the claims that only one pod may use (ReadWriteOncePod)."""
-        existing = self._objects.claims
-        return [key for key in claims if key in existing and views.ONE_POD in existing[key].spec.access_modes]
 
 
 def _match(waiting: _Waiting, node: model.Node, chosen: Collection[str]) -> views.VolumeView | None:
@@ -300,9 +264,9 @@ def _in_zone(volume: views.VolumeView, node: model.Node) -> bool:
     )
 
 
-def _is_for(reference: wire.Identity, claim: views.ClaimView) -> bool:
-    meta = claim.metadata
-    return (reference.namespace, reference.name) == (meta.namespace, meta.name) and reference.uid in ("", meta.uid)
+def _is_for(volume: views.VolumeView, claim: views.ClaimView) -> bool:
+    """Return whether a volume that is reserved for a claim of this name is reserved for this claim."""
+    return volume.spec.claim_ref is not None and volume.spec.claim_ref.uid in ("", claim.metadata.uid)
 
 
 def _has_shape(volume: views.VolumeView, claim: views.ClaimView) -> bool:
@@ -354,6 +318,10 @@ def _selects(selector: wire.LabelSelector | None, labels: Mapping[str, str]) -> 
     return static.selected(
         constraints, model.Node(name=model.NodeName(""), allocatable=model.Resources(), labels=labels)
     )
+
+
+def _provisions(by: views.ClassView) -> bool:
+    return by.provisioner not in ("", views.NO_PROVISIONER)
 
 
 def _allows(terms: tuple[views.TopologyTerm, ...], node: model.Node) -> bool:

@@ -1,18 +1,18 @@
 """Admit the unfinished objects of a namespace: the first ones by creation, within limits, and in which queue.
 
 A suspended object has no pods and does not count in number: queueing systems create many, and resume them in their own
-order. Its spec counts in size as any other. Each change costs a binary search in the list of the namespace, however
-many objects are pending.
+order. Its spec counts in size as any other. Each change costs a binary search in the list of the namespace.
 """
 
 import bisect
 import dataclasses
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, Protocol
 
-from boathouse.resources import names
-from boathouse.resources.config import OperatorConfig, QueueConfig
-from boathouse.services.frame.kind import Body, Refusal, is_suspended, namespace_of
+from boathouse.resources import names, pod_template, statuses
+from boathouse.resources.config import OperatorConfig
+from boathouse.services.frame.kind import Body, ObjectUid, Refusal, is_suspended, namespace_of
+from boathouse_policies import model
 
 _Place = tuple[str, str]
 """Creation time (RFC 3339, so that texts order as times do) and UID."""
@@ -47,8 +47,7 @@ class Admission:
     """The unfinished objects of each namespace, in the order of their creation."""
 
     def __init__(self, limit: int, limit_bytes: int = _LIMIT_BYTES) -> None:
-        self.limit = limit
-        self.limit_bytes = limit_bytes
+        self.limit, self.limit_bytes = limit, limit_bytes
         self._queues: dict[str, _Queue] = {}
         self._known: dict[_Place, tuple[str, _Weight]] = {}
 
@@ -107,18 +106,87 @@ def _place(body: Body) -> _Place:
     return str(metadata.get("creationTimestamp") or ""), metadata["uid"]
 
 
+class Spec(Protocol):
+    """A spec that selects a queue and an image."""
+
+    queue: str | None
+    image: str | None
+    pod_template: pod_template.PodTemplate | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Applicant:
+    """A valid custom resource."""
+
+    uid: ObjectUid
+    name: str
+    namespace: str
+    generation: int
+    created_s: float
+    queue: str
+    image: str
+    spec: Spec
+
+    @property
+    def key(self) -> str:
+        """Return namespace and name, `NAMESPACE/NAME`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def template(self) -> pod_template.PodTemplate:
+        """Return the optional fields of the spec for its pods."""
+        return self.spec.pod_template or pod_template.PodTemplate()
+
+    @property
+    def priority_class(self) -> str:
+        """Return the PriorityClass of its pods; empty for the default of Kubernetes."""
+        return self.template.priority_class_name or ""
+
+    def job(self, priority: int, *, kind: str = "", weight: float = 1.0) -> model.Job:
+        """Return the resource as the scheduler knows it."""
+        return model.Job(
+            id=model.JobId(self.uid),
+            queue=model.QueueName(self.queue),
+            submitted_s=self.created_s,
+            name=self.key,
+            namespace=model.NamespaceName(self.namespace),
+            priority=priority,
+            priority_class=self.priority_class,
+            kind=kind,
+            weight=weight,
+        )
+
+
+def applicant(body: Body, spec: Spec, config: OperatorConfig, image: str, of: str) -> dict[str, Any] | Refusal:
+    """Return the fields of `Applicant`, or why there is no queue or image; `image` is the chart's, for `of`."""
+    metadata, template = body["metadata"], spec.pod_template or pod_template.PodTemplate()
+    namespace, priority_class = metadata["namespace"], template.priority_class_name or ""
+    queue = admitting(config, namespace, requested=spec.queue, priority_class=priority_class)
+    if isinstance(queue, Refusal):
+        return queue
+    if not (spec.image or image):
+        message = f"no image: set spec.image, or the chart's {of} image"
+        return Refusal(reason=names.Reason.INVALID_SPEC, message=message)
+    return {
+        "uid": ObjectUid(metadata["uid"]),
+        "name": metadata["name"],
+        "namespace": namespace,
+        "generation": metadata.get("generation", 1),
+        "created_s": statuses.epoch(metadata["creationTimestamp"]) or 0.0,
+        "queue": queue,
+        "image": spec.image or image,
+        "spec": spec,
+    }
+
+
 def admitting(config: OperatorConfig, namespace: str, *, requested: str | None, priority_class: str) -> str | Refusal:
     """Return the name of the queue that an object belongs to, or why no queue accepts it."""
     name = config.queue_for(namespace, requested)
-    queue_names = sorted(queue.name for queue in config.queues)
-    if name not in queue_names:
-        known = ", ".join(queue_names)
+    queues = {queue.name: queue for queue in config.queues}
+    if (queue := queues.get(name)) is None:
+        known = ", ".join(sorted(queues))
         message = f'the queue "{name}" does not exist: set spec.queue to one of {known}, or add it to the chart'
         return Refusal(reason=names.Reason.QUEUE_NOT_FOUND, message=message)
-    return _not_accepted(config.queue(name), namespace, priority_class) or name
-
-
-def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Refusal | None:
     if not queue.accepts_namespace(namespace):
         message = (
             f'the queue "{queue.name}" does not accept the namespace {namespace}: set spec.queue to another, '
@@ -130,5 +198,5 @@ def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Re
             f"or spec.podTemplate.priorityClassName to one of {', '.join(queue.priority_classes)}"
         )
     else:
-        return None
+        return name
     return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)

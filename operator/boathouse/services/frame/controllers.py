@@ -11,7 +11,7 @@ from boathouse.scheduling import assembly
 from boathouse.services import hadoop, learned
 from boathouse.services.frame import admission, object_store, protocols, reconciler, work_queue, writes
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.instruments import missing
+from boathouse.services.instruments import poller
 from boathouse.services.progress import certificates, server
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework
@@ -81,9 +81,8 @@ class Controllers:
 class LeaderServices:
     """Services of the leader for its kinds. Each kind adds itself.
 
-    Attributes:
-        saved: Parts whose state is saved across restarts, by names that never change.
-        limited: Functions that return how often an operation was delayed by a namespace's limit.
+    The state of `saved` parts, by names that never change, survives restarts. `limited` functions return how often an
+    operation was delayed by a namespace's limit.
     """
 
     settings: OperatorConfig
@@ -96,18 +95,14 @@ class LeaderServices:
     metrics: telemetry.Metrics
     saved: dict[str, learned.Part]
     limited: dict[str, Callable[[], int]]
-    signals: missing.Signals = dataclasses.field(default_factory=missing.Signals)
+    signals: poller.Signals = dataclasses.field(default_factory=poller.Signals)
     clusters: hadoop.Directory = dataclasses.field(default_factory=hadoop.Directory)
     applications: hadoop.Applications
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class KindEntry:
-    """A kind that the operator reconciles.
-
-    `pod_labels` are the labels and annotations of pods that it reads beside those that the operator always reads, and
-    `pod_containers` the containers whose statuses it reads. If it `scales`, policies may resize its objects.
-    """
+    """A kind that the operator reconciles, with what it reads of pods; if it `scales`, policies resize its objects."""
 
     pod_labels: frozenset[str] = frozenset()
     pod_containers: frozenset[str] = frozenset({names.CONTAINER})

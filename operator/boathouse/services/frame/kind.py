@@ -24,13 +24,10 @@ RESUBMIT_S: Final = 60.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class KindDefinition:
-    """The constants of a kind.
+    """The constants of a kind. `noun` is its name in messages.
 
-    Attributes:
-        noun: Its name in messages, such as "job".
-        urgent_fields: Fields of the status that are written at once, in addition to the phase and the conditions.
-        phase_events: Event reasons of phases for which the reason is not the name of the phase.
-        annotations: Annotations of its objects that it reads.
+    The phase, the conditions and `urgent_fields` of a status are written at once. The event of a phase has the phase as
+    its reason, or what `phase_events` says. The operator reads only `annotations` of the objects.
     """
 
     resource: catalogue.Resource[wire.Manifest]

@@ -1,9 +1,6 @@
 """Build what the manifests of all kinds have in common, and derive a task class from that of a pod. Pure.
 
-All pods satisfy Pod Security `restricted`.
-
-So the room that the scheduler finds or reserves is the room that a pod takes, and a field that reaches the pod also
-reaches the scheduler.
+All pods satisfy Pod Security `restricted`. The room that the scheduler finds or reserves is the room that a pod takes.
 """
 
 import hashlib
@@ -181,13 +178,9 @@ class PodClass(TypedDict):
 
 
 def pod_class(manifest: Manifest, *, own_labels: Collection[str] = ()) -> PodClass:
-    """Return what the scheduler must know of pods like this one.
+    """Return what the scheduler must know of pods like this one, which has no node; raises `ValueError`.
 
-    The manifest has no node. Its limits become requests where it has none. `own_labels` are labels that the pods of the
-    class do not share.
-
-    Raises:
-        ValueError: The manifest holds something that is not a quantity.
+    Its limits become requests where it has none. `own_labels` are labels that the pods of the class do not share.
     """
     metadata = manifest["metadata"]
     labels = {key: value for key, value in metadata["labels"].items() if key not in own_labels}

@@ -1,6 +1,4 @@
-"""Keep the newest version of each object of a kind, by `namespace/name`.
-
-It comes from events, from the answers to writes, and from a LIST at intervals, which finds what a watch missed.
+"""Keep the newest version of each object of a kind, by `namespace/name`, from events, answers to writes, and LISTs.
 
 Objects at rest (suspended, ended or not admitted) may be many, and are read when they change or are due. They are kept
 as compressed JSON, which takes about a tenth of the memory.
@@ -69,13 +67,10 @@ class _Entry:
 
 
 class ObjectStore:
-    """Keeps the newest version of each object of a kind.
+    """Keeps the newest version of each object of a kind, and calls `on_change` with the key of one that changed.
 
     Versions are increasing numbers, unless etcd is restored from a backup. If a read that began after a version was
     known (`begin`) returns an older version, etcd was restored, and the store accepts the older version.
-
-    `on_change` is called with the key of an object that was created, changed, deleted or admitted. `aside` receives
-    objects that cannot be stored.
     """
 
     def __init__(
@@ -119,10 +114,7 @@ class ObjectStore:
             self._on_change(key)
 
     def put(self, body: Body, began: int | None = None) -> bool:
-        """Store the body if it is newer than the stored version; returns whether it is. Responses may arrive late.
-
-        `began` is the tick at which the GET or LIST began. Versions that were stored before are older.
-        """
+        """Store the body if it is newer, or read since what was stored before; returns whether it is."""
         key, uid, version = key_of(body), ObjectUid(body["metadata"]["uid"]), revision(body)
         entry = self._entries.get(key)
         if began is not None and self._gone.get(uid, began + 1) <= began:
@@ -161,11 +153,7 @@ class ObjectStore:
         return admitted
 
     def get(self, key: str) -> Body | None:
-        """Return the newest version of an object, reduced to the stored parts.
-
-        The spec is absent if the object is not admitted, or has ended and its spec is large: the next reconcile reads
-        it from the API server.
-        """
+        """Return the newest version. A large spec of an ended object, and that of one not admitted, is not kept."""
         entry = self._entries.get(key)
         return entry.body if entry is not None else None
 
@@ -202,9 +190,7 @@ class Resync:
     """Lists the objects of a kind. `listed`: it has listed all since this process became the leader."""
 
     def __init__(self, api: client.ApiClient, objects: ObjectStore, namespaces: Sequence[str]) -> None:
-        self._api = api
-        self.objects = objects
-        self._namespaces = namespaces
+        self._api, self.objects, self._namespaces = api, objects, namespaces
         self.listed = False
 
     async def run_once(self) -> None:
@@ -223,7 +209,7 @@ class Resync:
         while True:
             resource = self.objects.kind.resource
             page = await self._api.list_page(resource, namespace, limit=RESYNC_PAGE, continue_token=token)
-            token = page.continue_token
+            token = page.metadata.continue_token
             for body in page.items:
                 yield body
             if not token:

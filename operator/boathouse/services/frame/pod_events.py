@@ -69,10 +69,7 @@ class Publisher:
         tasks: Mapping[model.ClassId, int],
         totals: Mapping[model.ClassId, int] | None = None,
     ) -> None:
-        """Publish an object that is new or has changed, with the number of tasks that have no published placement.
-
-        `totals` has the number of all tasks of a class, where tasks end one by one.
-        """
+        """Publish a new or changed object, with the tasks that have no published placement, and all where they end."""
         counts, of_all = dict(tasks), dict(totals or {})
         self.publish(model.Submitted(now_s=self.now(), job=job, classes=classes, tasks=counts, totals=of_all))
 
@@ -91,12 +88,8 @@ class Publisher:
 class PodEvents(Generic[P]):
     """Publishes events about the pods of one object.
 
-    Args:
-        publish: Passes an event to the observers.
-        about: Returns the time and the names of a pod that has a node.
-        distance: Returns how far the input of a pod's task is.
-        ended: Returns how the task of a pod that ended did so. Called once for each pod.
-        second_of: Returns the task that a new pod repeats while that runs, or None.
+    `about` returns the time and the names of a pod that has a node, `distance` how far its input is, `ended`, called
+    once for each pod, how its task ended, and `second_of` the task that a new pod repeats while that runs, or None.
     """
 
     def __init__(
@@ -122,10 +115,7 @@ class PodEvents(Generic[P]):
         return published is not None and published.uid == pod.uid
 
     def update(self, pods: Iterable[P]) -> list[P]:
-        """Publish what changed since the last call; return the pods about which nothing was published before.
-
-        Pods without a node are ignored.
-        """
+        """Publish what changed about pods with a node; return those about which nothing was published before."""
         placed = [pod for pod in pods if pod.node is not None]
         here = {pod.uid for pod in placed}
         for pod in list(self._pods.values()):

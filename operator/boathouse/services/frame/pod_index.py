@@ -25,11 +25,7 @@ P = TypeVar("P", bound=ObservedPod)
 
 @dataclasses.dataclass(slots=True)
 class _Entry(Generic[P]):
-    """A pod, with its last versions (revision and pod) in both watches.
-
-    Attributes:
-        left: The version that left the first watch, while its end may still arrive from the second.
-    """
+    """A pod, with its versions in both watches, and the one that `left` the first while its end may still arrive."""
 
     running: tuple[int, P] | None = None
     ended: tuple[int, P] | None = None
@@ -42,10 +38,7 @@ class _Entry(Generic[P]):
 
 
 class PodIndex(Generic[P]):
-    """All existing pods of a kind's objects, running or ended.
-
-    `read` returns None for a pod of another kind. `on_gone` is called with each pod that is dropped.
-    """
+    """All existing pods of a kind's objects, running or ended. `read` returns None for a pod of another kind."""
 
     def __init__(
         self,

@@ -47,11 +47,8 @@ class Life:
 class Desired(Generic[S]):
     """The desired state of an object. The frame carries it out in the order of the attributes.
 
-    Attributes:
-        delete: Names and UIDs of pods to delete, after the status that counts them is written.
-        recheck_at_s: Time of the next reconcile without an event, in epoch seconds.
-        holds_deletion: Whether a clean-up is in progress, so that the object must not be deleted.
-        is_at_rest: Whether the object is suspended, and its status has all that must be remembered.
+    `delete` has names and UIDs of pods, which the status counts by then. An object that `holds_deletion` is cleaned up,
+    and must not be deleted; the status of one that `is_at_rest` has all that must be remembered.
     """
 
     before_status: Sequence[Effect] = ()

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Generic
 
-import prometheus_client as prometheus
 from prometheus_client import registry
 
 from boathouse.cluster import boundary, client, errors, server_time, wire
@@ -40,25 +39,24 @@ class ObjectMetrics:
     def __init__(self, kind: KindDefinition, target: registry.CollectorRegistry, scrape: metrics.ScrapeGauges) -> None:
         self._kind = kind
         self.phases: dict[str, str] = {}
-        prefix, objects = f"boathouse_{kind.resource.kind.lower()}", f"{kind.noun.capitalize()}s"
-        self._finished = prometheus.Counter(f"{prefix}s_finished", f"{objects} that ended", ["result"], registry=target)
-        self._duration_s = prometheus.Histogram(
-            f"{prefix}_duration_seconds",
-            f"From the {kind.noun}'s creation to its end",
-            ["result"],
-            buckets=_DURATIONS_S,
-            registry=target,
+        prefix, objects = f"{kind.resource.kind.lower()}", f"{kind.noun.capitalize()}s"
+        results = [phase.lower() for phase in sorted(kind.terminal_phases)]
+        self._finished = metrics.counter(target, f"{prefix}s_finished", f"{objects} that ended", result=results)
+        lasting = f"From the {kind.noun}'s creation to its end"
+        self._duration_s = metrics.histogram(
+            target, f"{prefix}_duration_seconds", lasting, _DURATIONS_S, result=results
         )
-        for phase in sorted(kind.terminal_phases):
-            self._finished.labels(phase.lower())
-            self._duration_s.labels(phase.lower())
-        scrape.add(metrics.Gauge(name=f"{prefix}s", documentation=objects, labels=("phase",), read=self._by_phase))
+        scrape.add(
+            metrics.Gauge(
+                name=f"{metrics.PREFIX}_{prefix}s", documentation=objects, labels=("phase",), read=self._by_phase
+            )
+        )
 
     def ended(self, phase: str, duration_s: float | None) -> None:
         """Count an object that has just entered a terminal phase."""
-        self._finished.labels(phase.lower()).inc()
+        self._finished(phase.lower())
         if duration_s is not None:
-            self._duration_s.labels(phase.lower()).observe(max(0.0, duration_s))
+            self._duration_s[phase.lower(),].observe(max(0.0, duration_s))
 
     def _by_phase(self) -> metrics.Reading:
         count = collections.Counter(self.phases.values())
@@ -67,10 +65,7 @@ class ObjectMetrics:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Services of the reconcilers of all kinds, with the clocks of epoch seconds and monotonic seconds.
-
-    `may_lead` returns whether this process is still the leader. It is called before every write.
-    """
+    """Services and clocks of the reconcilers of all kinds. `may_lead` is called before every write."""
 
     api: client.ApiClient
     events: event_writer.EventWriter
@@ -103,12 +98,7 @@ class Reconciler(Generic[O, S, V, M]):
         )
 
     async def reconcile(self, key: str) -> float | None:
-        """Reconcile an object; returns the delay until its next reconcile in seconds, or None.
-
-        Raises:
-            errors.ClusterError: A request failed; retry later.
-            NotLeading: Another process is the leader (`writes`).
-        """
+        """Reconcile an object; returns the delay until its next reconcile in seconds, or None."""
         body, definition = self._objects.get(key), self._kind.definition
         if body is None or self._uids.get(key, body["metadata"]["uid"]) != body["metadata"]["uid"]:
             self._forget(key)
@@ -132,10 +122,7 @@ class Reconciler(Generic[O, S, V, M]):
         return again_s
 
     async def _retry(self, key: str, body: Body, error: errors.ApiError) -> float | None:
-        """Read an object again after a conflict, and drop the state that was derived from it.
-
-        Returns 0, or None if the object was deleted. Raises the error to back off.
-        """
+        """Read an object again after a conflict; returns 0, None if it was deleted, or raises the error."""
         stored = self._objects.get(key)
         try:
             current = await self._read(key)

@@ -1,7 +1,4 @@
-"""Read other objects that an object depends on: its namespace, its PriorityClass, accounts, ConfigMaps and events.
-
-Answers of the API server are cached within bounds, and all that ask for the same at a time share one read.
-"""
+"""Read other objects that an object depends on, and cache the answers within bounds, for all who ask for them."""
 
 import asyncio
 import dataclasses
@@ -57,8 +54,7 @@ class Answers(Generic[V]):
     """Cached answers with an expiry time. Tenants choose the keys: a namespace evicts its own oldest answers only."""
 
     def __init__(self, monotonic: Callable[[], float], max_bytes: int) -> None:
-        self._monotonic = monotonic
-        self._max_bytes = max_bytes
+        self._monotonic, self._max_bytes = monotonic, max_bytes
         self._kept: dict[str, dict[Hashable, tuple[float, Answer[V]]]] = {}
         self._used_bytes: dict[str, int] = {}
         self._reading: weakref.WeakValueDictionary[Hashable, asyncio.Lock] = weakref.WeakValueDictionary()
@@ -69,11 +65,7 @@ class Answers(Generic[V]):
         return sum(self._used_bytes.values())
 
     async def get(self, namespace: str, key: Hashable, read: Callable[[], Awaitable[Answer[V]]]) -> V:
-        """Return the cached answer, or read it; whoever asks for it meanwhile waits for that read.
-
-        The namespace is charged for the memory; it is empty for objects of the cluster. Errors of `read` are the
-        caller's and are not cached.
-        """
+        """Return the cached answer, or read it once for all who ask meanwhile, and charge the namespace."""
         lock = self._reading.setdefault((namespace, key), asyncio.Lock())
         async with lock:
             until_s, cached = self._kept.get(namespace, {}).get(key, (0.0, None))
@@ -109,12 +101,9 @@ class Answers(Generic[V]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ConfigMap:
-    """What is known of a ConfigMap.
+    """The keys of a ConfigMap in one text, several times smaller than a set; None if there is none, or it was not read.
 
-    Attributes:
-        keys: Its keys in one text, which is several times smaller than a set of them; None for no ConfigMap, or for
-            one that was not read.
-        is_read: False if its namespace has read too much.
+    It is not read if its namespace has read too much.
     """
 
     keys: bytes | None = None
@@ -173,10 +162,7 @@ class RelatedObjects:
         return await self._uids.get(namespace, (resource.plural, name), read)
 
     async def priority(self, name: str) -> int:
-        """Return the value of a PriorityClass; 0 without a name, and for a class that does not exist.
-
-        The API server rejects pods with a class that does not exist.
-        """
+        """Return the value of a PriorityClass; 0 without a name, or without such a class: pods with it are rejected."""
 
         async def read() -> Answer[int]:
             found = await self._find(catalogue.PRIORITY_CLASSES, name)
@@ -231,8 +217,7 @@ class RelatedObjects:
     async def missing_keys(self, namespace: str, wanted: Sequence[tuple[str, str]]) -> Sequence[str]:
         """Return what is missing of each ConfigMap's name and key; empty for a key that exists.
 
-        A pod that mounts a missing one would be pending without a reason. This can happen only in a namespace that has
-        read too much: the ConfigMaps that are not read are taken to have all keys.
+        In a namespace that has read too much, ConfigMaps that are not read are taken to have all keys.
         """
         found = {name: await self._config_map(namespace, name) for name in dict.fromkeys(name for name, _ in wanted)}
         keys = {name: frozenset((config_map.keys or b"").decode().split(_END)) for name, config_map in found.items()}

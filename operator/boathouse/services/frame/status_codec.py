@@ -1,7 +1,4 @@
-"""Read and write statuses, which are dataclasses of `boathouse.resources.statuses`, and set their conditions. Pure.
-
-A status may be of another version, or of anybody: invalid parts are left out.
-"""
+"""Read statuses, without the parts that are invalid, write them, and set their conditions. Pure."""
 
 import copy
 import dataclasses
@@ -27,10 +24,7 @@ MAX_CONDITIONS: Final = 16
 
 
 class StatusCodec(Generic[S]):
-    """Converts a status from and to JSON.
-
-    The model is its dataclass, with a default for each field.
-    """
+    """Converts a status, a dataclass with a default for each field, from and to JSON."""
 
     def __init__(self, model: type[S]) -> None:
         self._model, self._adapter = model, pydantic.TypeAdapter(model)
@@ -50,10 +44,7 @@ class StatusCodec(Generic[S]):
         return self._model()
 
     def write(self, status: S) -> dict[str, Any]:
-        """Return the status as JSON with all fields, null where one is absent, so that a merge patch clears it.
-
-        A merge patch replaces lists as a whole, so their elements have no null.
-        """
+        """Return the status as JSON, with null for absent fields, but not in lists, so that a merge patch clears it."""
         wire: dict[str, Any] = self._adapter.dump_python(status, mode="json", by_alias=True)
         return {name: _without_null_in_lists(value) for name, value in wire.items()}
 
@@ -110,11 +101,7 @@ def _remove(data: dict[str, Any], place: _Place) -> None:
 
 
 class ConditionTable:
-    """Conditions by type; `lastTransitionTime` changes only with the status.
-
-    `order` has the types of the kind, in the order of the status. Conditions of other types, which another version
-    wrote, are kept behind them.
-    """
+    """Conditions by type, those of the kind first and in its `order`; others are from another version."""
 
     def __init__(
         self, conditions: Iterable[base.Condition], generation: int, now_s: float, *, order: Iterable[str]

@@ -36,11 +36,8 @@ class StatusFormat(Protocol[S]):
 class Memory(Generic[S]):
     """Data about an object that this process remembers and its status does not store. It can be derived again.
 
-    Attributes:
-        written: The status that was last written, without null, as the API server keeps it.
-        written_s: Time of that write, by the writer's clock.
-        message_delay_s: Seconds until messages that changed may be written; infinity if none did.
-        revision: The resource version of the last reconcile.
+    `written` is the last status, without null, as the API server keeps it, at `written_s` by the writer's clock.
+    Messages that changed may be written in `message_delay_s`; it is infinite if none did.
     """
 
     uid: ObjectUid
@@ -89,10 +86,7 @@ class StatusShare:
 
 
 class StatusWriter(Generic[S]):
-    """Writes the statuses of one kind.
-
-    `on_refused` is called when the API server refuses a status as invalid, before it is written without its free parts.
-    """
+    """Writes the statuses of one kind; `on_refused` is called before one is written without its free parts."""
 
     def __init__(
         self,
@@ -107,10 +101,7 @@ class StatusWriter(Generic[S]):
         self._on_refused, self._clock = on_refused, clock
 
     async def write(self, key: str, memory: Memory[S]) -> float | None:
-        """Write the status if it changed; returns the delay in seconds if it may not be written yet.
-
-        Messages that may not be written yet delay nothing: `memory.message_delay_s` says when they may.
-        """
+        """Write the status if it changed; returns the delay in seconds if it, beside its messages, may not be yet."""
         wire, memory.message_delay_s = stripped(self._format.to_status(memory.state)), math.inf
         if wire == memory.written:
             return None
@@ -130,13 +121,7 @@ class StatusWriter(Generic[S]):
         return None
 
     async def patch(self, key: str, uid: ObjectUid, state: S) -> tuple[S, Mapping[str, Any]]:
-        """Write the status of a state; returns the state and the status that were written.
-
-        A status that the API server refuses as invalid is written without its free parts.
-
-        Raises:
-            errors.Conflict: The object was changed or replaced since.
-        """
+        """Write a status, without its free parts if it is refused; returns what was written."""
         body = self._writes.objects.get(key)
         if body is None or body["metadata"]["uid"] != uid:
             raise errors.Conflict(409, "Conflict", "the object was deleted or replaced during the reconcile")

@@ -23,6 +23,7 @@ from boathouse import fair
 from boathouse.cluster import errors, retries
 from boathouse.services.frame.kind import namespace_of
 from boathouse.telemetry import logs
+from boathouse.telemetry.metrics import counter
 
 _log = logs.get(__name__)
 
@@ -31,9 +32,9 @@ Reconcile = Callable[[str], Awaitable[float | None]]
 
 MIN_DISTANCE_S = 0.05
 COST_FACTOR = 10.0
+RESULTS = ("success", "error")
 CLOCK_S = 1e-6
 """A key is due so much early, as the loop's own timers are."""
-RESULTS = ("success", "error")
 _SERVERS_TROUBLE = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests, TimeoutError, OSError)
 """Errors that no object caused: adding the key ends the delay."""
 _DELAYS_KEPT = 1024
@@ -41,10 +42,7 @@ _DELAYS_KEPT = 1024
 
 
 class WorkQueue:
-    """Calls `reconcile(key)` for every key that was added, until cancelled.
-
-    The clock has a fine resolution, to measure the event-loop time of a reconcile.
-    """
+    """Calls `reconcile(key)` for every key that was added, until cancelled. The clock is fine, for event-loop time."""
 
     def __init__(
         self,
@@ -54,9 +52,7 @@ class WorkQueue:
         metrics: registry.CollectorRegistry,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._reconcile = reconcile
-        self._clock = clock
-        self._workers = workers
+        self._reconcile, self._clock, self._workers = reconcile, clock, workers
         self._due: dict[str, float] = {}
         self._heap: list[tuple[float, str]] = []
         self._ready: fair.FairQueue[str] = fair.FairQueue(workers)
@@ -67,15 +63,13 @@ class WorkQueue:
         self._wake = asyncio.Event()
         self._jitter = random.Random()  # noqa: S311 - spreads retries, protects nothing
         self._backoff = retries.Backoff(base_s=1.0, cap_s=60.0)
-        self._reconciles = prometheus.Counter("boathouse_reconcile", "Reconciles", ["result"], registry=metrics)
+        self._count = counter(metrics, "reconcile", "Reconciles", result=RESULTS)
         self._seconds = prometheus.Histogram(
             "boathouse_reconcile_duration_seconds", "Duration of a reconcile", registry=metrics
         )
         self._busy_s = prometheus.Counter(
             "boathouse_reconcile_busy_seconds", "Event-loop time spent in reconciles", registry=metrics
         )
-        for result in RESULTS:
-            self._reconciles.labels(result)
 
     @property
     def depth(self) -> int:
@@ -144,14 +138,14 @@ class WorkQueue:
             self._busy_s.inc(work.busy_s)
             self._delay(key, now + max(MIN_DISTANCE_S, COST_FACTOR * min(work.busy_s, 1.0)))
         self._failures.pop(key, None)
-        self._reconciles.labels("success").inc()
+        self._count("success")
         return again_s
 
     def _failed(self, key: str, error: Exception) -> float:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         at_least_s = error.retry_after_s if isinstance(error, errors.ClusterError) else None
         delay_s = self._backoff.delay_s(failures, self._jitter, at_least_s=at_least_s)
-        self._reconciles.labels("error").inc()
+        self._count("error")
         if not isinstance(error, _SERVERS_TROUBLE):
             self._not_before[key] = asyncio.get_running_loop().time() + delay_s
         _log.warning("reconcile failed, will be retried", key=key, error=str(error), failures=failures, delay_s=delay_s)
@@ -188,8 +182,7 @@ class _Timed:
 
     def __init__(self, work: Awaitable[float | None], clock: Callable[[], float]) -> None:
         self.busy_s = 0.0
-        self._work = work
-        self._clock = clock
+        self._work, self._clock = work, clock
 
     def __await__(self) -> Generator[Any, Any, float | None]:
         steps = self._work.__await__()

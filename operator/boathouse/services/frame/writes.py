@@ -74,11 +74,7 @@ class Writes:
             raise NotLeading
 
     async def status(self, body: Body, status: Mapping[str, Any]) -> None:
-        """Patch the status of an object, if it still has the version of `body`.
-
-        Raises:
-            errors.Conflict: The object was changed since.
-        """
+        """Patch the status of an object, if it still has the version of `body`: else raises `errors.Conflict`."""
         metadata = body["metadata"]
         with self.attempt("status"):
             answer = await self.api.patch_status(
@@ -102,8 +98,7 @@ class Writes:
     ) -> wire.Manifest | None:
         """Create an object of an object of the kind, unless it exists; return one of this name that belongs to another.
 
-        The manifest has its namespace. It is its owner's or, without one, that of its label `job-uid`. `what` is the
-        name of its failpoints.
+        It is its owner's or, without one, that of its label `job-uid`. `what` is the name of its failpoints.
         """
         existing = await self._create(resource, manifest, what)
         return None if existing is None or _belongs(existing, manifest) else existing
@@ -148,11 +143,7 @@ class Writes:
         return None
 
     async def finalizer(self, body: Body, *, present: bool) -> None:
-        """Add or remove the finalizer of an object if it still has the version of `body`.
-
-        Raises:
-            errors.Conflict: The object was changed since.
-        """
+        """Add or remove the finalizer if the object has the version of `body`: else raises `errors.Conflict`."""
         metadata, own = body["metadata"], names.FINALIZER
         others = [finalizer for finalizer in metadata.get("finalizers") or () if finalizer != own]
         finalizers, version = [*others, own] if present else others, metadata["resourceVersion"]
@@ -169,11 +160,7 @@ class Writes:
 
     @contextlib.contextmanager
     def attempt(self, name: str) -> Iterator[None]:
-        """Run a write of the leader between two failpoints. The second applies only after success.
-
-        Raises:
-            NotLeading: Another process is the leader.
-        """
+        """Run a write of the leader between two failpoints; raises `NotLeading` if another process leads."""
         self.check_lead()
         failpoints.hit(f"before-{self.kind.resource.kind.lower()}.{name}")
         yield
@@ -181,10 +168,7 @@ class Writes:
 
 
 async def problem_of(write: Awaitable[wire.Manifest | None], *, refused: str, taken: str, noun: str) -> Problem | None:
-    """Await a write of an object; return why there is no such object, or None.
-
-    `refused` is the reason if a quota or a policy refuses it, `taken` that if another object has its name.
-    """
+    """Await a write; return that it is `refused` by a quota or a policy, that the name is `taken`, or None."""
     try:
         existing = await write
     except (errors.Forbidden, errors.Invalid) as error:

@@ -1,9 +1,7 @@
 """Compute what nodes use from two samples of their counters, which are read from a kubelet's metrics.
 
-A kubelet gives each sample the time at which it measured it, in milliseconds. Nothing else of an answer is parsed.
-
-Times are those of the samples. A kubelet's samples are up to 15 s old and differ between the node and its pods, so the
-time of the answer would make a rate wrong.
+Times are those of the samples, in milliseconds. A kubelet's samples are up to 15 s old and differ between the node and
+its pods, so the time of the answer would make a rate wrong. Nothing else of an answer is parsed.
 """
 
 import array
@@ -54,10 +52,7 @@ class NodeSample:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DiskSample:
-    """Bytes that the root control group of a node has read and written, and how long its tasks waited.
-
-    Without what cAdvisor does not know. The waits (PSI) are seconds in which a task waited for a resource.
-    """
+    """Bytes that the root control group has read and written, and seconds that tasks waited for resources (PSI)."""
 
     disk_bytes: Counter | None
     waited_s: dict[str, Counter]
@@ -144,10 +139,7 @@ class _Pods(NamedTuple):
 
 
 class Rates:
-    """Computes the usage of nodes from their samples.
-
-    With `cpu_of_pods` the CPU usage of a node is the sum of its pods', for nodes that share a machine.
-    """
+    """Computes the usage of nodes; with `cpu_of_pods` their CPU is the sum of pods, for nodes that share a machine."""
 
     def __init__(self, *, cpu_of_pods: bool) -> None:
         self._cpu_of_pods = cpu_of_pods
@@ -155,10 +147,7 @@ class Rates:
         self._disks: dict[str, DiskSample] = {}
 
     def cpu(self, node: str, sample: NodeSample) -> Mapping[str, float] | None:
-        """Return CPUs in use since the last sample; None for the first sample, one as old as it, or an implausible one.
-
-        A counter that fell begins anew: the node has restarted.
-        """
+        """Return CPUs in use since the last sample; None for the first one, one as old, or an implausible one."""
         last = self._nodes.get(node)
         if last is not None and last.sample.cpu.at_ms == sample.cpu.at_ms:
             return None

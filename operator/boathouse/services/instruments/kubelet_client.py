@@ -4,21 +4,22 @@ Nothing that a kubelet does costs more than the limits here: an answer that is t
 redirects are not followed, because they would hand the token on.
 """
 
+import asyncio
 import enum
 import io
 import ipaddress
 import pathlib
+import time
 import zlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import prometheus_client as prometheus
 import pycurl
 from prometheus_client import registry
 
-from boathouse.cluster import transport
-
-if TYPE_CHECKING:
-    import asyncio
+from boathouse.cluster import client, curl_options, errors, transport
+from boathouse.telemetry import metrics
 
 TIMEOUT_MS: Final = 3000
 IDLE_CONNECTIONS: Final = 600
@@ -66,10 +67,7 @@ def is_readable(address: str) -> bool:
 
 
 class KubeletClient:
-    """Sends GET requests to kubelets.
-
-    Without a `ca_file` of the kubelets' authorities, any certificate is accepted.
-    """
+    """Sends GET requests to kubelets; without a file of their authorities, any certificate is accepted."""
 
     def __init__(self, ca_file: pathlib.Path | None) -> None:
         self._ca_file = ca_file
@@ -99,14 +97,7 @@ class KubeletClient:
             self._transfers = None
 
     async def get(self, address: str, port: int, path: str, *, token: str, limit_bytes: int) -> bytes:
-        """Return the answer of a kubelet.
-
-        The address is an IP address, for which the kubelet's certificate must be valid. An answer with more bytes than
-        the limit is abandoned.
-
-        Raises:
-            ReadError: There was no complete answer with status 200 in time.
-        """
+        """Return the answer of a kubelet at an IP address, if it is complete and in time; else raises `ReadError`."""
         if self._transfers is None:
             self._transfers = transport.Transfers(IDLE_CONNECTIONS + _SPARE_CONNECTIONS)
         running, received = self._transfers, _Limited(limit_bytes)
@@ -145,10 +136,7 @@ class KubeletClient:
             options |= {pycurl.SSL_VERIFYPEER: 0, pycurl.SSL_VERIFYHOST: 0}
         else:
             options[pycurl.CAINFO] = str(self._ca_file)
-        curl = pycurl.Curl()
-        for option, value in options.items():
-            curl.setopt(option, value)
-        return curl
+        return curl_options.handle(options.items())
 
 
 class _Limited:
@@ -173,7 +161,7 @@ class _Limited:
         return body
 
 
-async def _finished(end: "asyncio.Future[None]", received: _Limited) -> None:
+async def _finished(end: asyncio.Future[None], received: _Limited) -> None:
     try:
         await end
     except pycurl.error as error:
@@ -185,22 +173,54 @@ async def _finished(end: "asyncio.Future[None]", received: _Limited) -> None:
         raise ReadError(Result.CERTIFICATE if code in _CERTIFICATE_CODES else Result.CONNECTION, message) from error
 
 
-class ReadMetrics:
-    """Counts reads and measures their duration."""
+def counter(target: registry.CollectorRegistry) -> Callable[[Result, float], None]:
+    """Return a function that counts reads by their results, with their duration."""
+    lasting = "Time from a request to a kubelet to the end of its answer, or to its failure"
+    reads = metrics.counter(
+        target, "kubelet_reads", "Reads of kubelets' metrics by how they ended", result=tuple(Result)
+    )
+    duration_s = prometheus.Histogram(
+        "kubelet_read_duration_seconds", lasting, namespace=metrics.PREFIX, buckets=_SECONDS, registry=target
+    )
 
-    def __init__(self, target: registry.CollectorRegistry) -> None:
-        reads = prometheus.Counter(
-            "boathouse_kubelet_reads", "Reads of kubelets' metrics by how they ended", ["result"], registry=target
-        )
-        self._reads = {result: reads.labels(result.value) for result in Result}
-        self._duration_s = prometheus.Histogram(
-            "boathouse_kubelet_read_duration_seconds",
-            "Time from a request to a kubelet to the end of its answer, or to its failure",
-            buckets=_SECONDS,
-            registry=target,
-        )
+    def count(result: Result, passed_s: float) -> None:
+        reads(result)
+        duration_s.observe(passed_s)
 
-    def count(self, result: Result, duration_s: float) -> None:
-        """Count a read."""
-        self._reads[result].inc()
-        self._duration_s.observe(duration_s)
+    return count
+
+
+ACCOUNT: Final = "boathouse-signals"
+TOKEN_LIFETIME_S: Final = 3600
+RENEWED_AT: Final = 0.8
+"""Share of the lifetime after which a token is renewed."""
+TOKEN_RETRY_S: Final = 60.0
+
+
+class MetricsToken:
+    """A token of `boathouse-signals`. A kubelet never gets the operator's own: a stolen node would have its rights."""
+
+    def __init__(self, api: client.ApiClient, namespace: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._api, self._namespace, self._monotonic = api, namespace, monotonic
+        self._token = ""
+        self._renew_s = self._expires_s = 0.0
+
+    async def current(self) -> str:
+        """Return the token, after its renewal if that is due; raises `errors.ClusterError` if there is none."""
+        if not self._token or self._monotonic() >= self._renew_s:
+            await self._renew(self._monotonic())
+        return self._token
+
+    def reject(self) -> None:
+        """Renew the token soon, because a kubelet has refused it."""
+        self._renew_s = min(self._renew_s, self._monotonic() + TOKEN_RETRY_S)
+
+    async def _renew(self, now_s: float) -> None:
+        try:
+            self._token = await self._api.create_token(self._namespace, ACCOUNT, TOKEN_LIFETIME_S)
+        except errors.ClusterError:
+            if not self._token or now_s >= self._expires_s:
+                raise
+            self._renew_s = now_s + TOKEN_RETRY_S
+        else:
+            self._renew_s, self._expires_s = now_s + RENEWED_AT * TOKEN_LIFETIME_S, now_s + TOKEN_LIFETIME_S

@@ -1,7 +1,8 @@
 """Read each ready node's kubelet at an interval, and publish what the node uses.
 
 At most 50 nodes are read in a second, one request in flight for each, in the order in which they are due. Reads of a
-large cluster are spread over the interval. A node that fails is read less often.
+large cluster are spread over the interval. A node that fails is read less often. `SignalStatus` says whether the
+policies get the measurements that they use, and what to do if not.
 """
 
 import asyncio
@@ -13,11 +14,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from boathouse.cluster import errors, retries, store, wire
+from boathouse.resources.names import Reason
+from boathouse.services.frame.pod_life import Problem
 from boathouse.services.instruments import counters
 from boathouse.services.instruments.counters import Rates
-from boathouse.services.instruments.kubelet_client import KubeletClient, ReadError, Result, is_readable
-from boathouse.services.instruments.missing import STATES, UNCHANGED, Signals, SignalStatus
-from boathouse.services.instruments.tokens import MetricsToken
+from boathouse.services.instruments.kubelet_client import KubeletClient, MetricsToken, ReadError, Result, is_readable
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
@@ -36,16 +37,79 @@ LOG_EVERY_S: Final = 10.0
 _JITTER: Final = 0.05
 _BACKOFF: Final = retries.Backoff(base_s=15.0, cap_s=300.0)
 
+STATES: Final[Mapping[str, int]] = {"fresh": 0, "stale": 0, "failed": 0, "off": 0}
+"""No nodes in any state."""
+UNCHANGED: Final = "unchanged"
+"""Kind of failure of a kubelet that answers with old measurements."""
+_ENOUGH: Final = 0.5
+"""Share of the nodes of which measurements are recent, from which on signals count as available."""
+_ADVICE: Final[Mapping[str, str]] = {
+    "unauthorized": "grant get on nodes/metrics to the service account boathouse-signals",
+    "certificate": "set signals.kubelets.caConfigMap to the authority that signs the kubelets' serving certificates",
+    "timeout": "allow connections from the operator to the kubelets' port",
+    "connection": "allow connections from the operator to the kubelets' port",
+    "no_address": "nodes need an InternalIP that is an IP address",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SignalStatus:
+    """How many nodes are measured, by state; `stale` if that was too long ago, or did not happen yet.
+
+    `failures` are the nodes whose last read failed, by result, or by `UNCHANGED` if it had no new measurement. `error`
+    is why no kubelet can be read, such as a token that was refused.
+    """
+
+    nodes: Mapping[str, int]
+    failures: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    error: str = ""
+    is_needed: bool = True
+    is_enabled: bool = True
+
+    def problem(self) -> Problem | None:
+        """Return why policies decide without measurements; None if they have them, or use none."""
+        if not self.is_needed:
+            return None
+        if not self.is_enabled:
+            message = "tasks are placed by requests, because no kubelet is read: set signals.kubelets.enabled"
+            return Problem(reason=Reason.KUBELETS_NOT_READ, message=message)
+        total, failed = sum(self.nodes.values()), sum(self.failures.values())
+        if self.nodes.get("fresh", 0) >= _ENOUGH * total or not (failed or self.error):
+            return None
+        return Problem(reason=Reason.KUBELETS_FAILING, message=f"tasks are placed by requests: {self._failing()}")
+
+    def _failing(self) -> str:
+        """Return the most frequent failure, without numbers, which would change the status of each job often."""
+        if self.error:
+            return f"no token for kubelets: {self.error}"
+        worst = max(self.failures, key=lambda result: self.failures[result])
+        if worst == UNCHANGED:
+            return "most kubelets answer with old measurements: look for errors in the kubelets' logs"
+        text = f"most kubelets cannot be read ({worst})"
+        return f"{text}: {_ADVICE[worst]}" if worst in _ADVICE else text
+
+
+class Signals:
+    """The problem if the policies do not get the measurements of nodes that they use, or None."""
+
+    def __init__(self) -> None:
+        self.problem: Problem | None = None
+
+    def update(self, status: SignalStatus) -> None:
+        """Note how many nodes are measured; log a change."""
+        before, self.problem = self.problem, status.problem()
+        if self.problem is not None and (before is None or before.reason != self.problem.reason):
+            _log.warning("policies have no measurements of nodes", reason=self.problem.reason, why=self.problem.message)
+        elif self.problem is None and before is not None:
+            _log.info("policies have measurements of nodes")
+
+
 Publish = Callable[[str, Mapping[str, float]], None]
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Node:
-    """A node whose kubelet is read, when it is due, and how its last reads ended.
-
-    Attributes:
-        measured_s: When it was measured last; None if its last measurement is not in use.
-    """
+    """A node whose kubelet is read, when that is due, how it ended, and when it was measured, if that is in use."""
 
     view: wire.NodeView
     due_s: float
@@ -56,11 +120,10 @@ class _Node:
 
 
 class Poller:
-    """Measures nodes.
+    """Measures nodes, and publishes their usage, which is empty if the last measurement of a node is stale.
 
-    `publish` receives a node's name and usage, which is empty if its last measurement is stale. A node is read every
-    `interval_s` seconds, or less often in a cluster with more nodes than can be read in it, at `port`, or with 0 at the
-    port that the node reports. With `cadvisor` disks and pressure are read.
+    A node is read every `interval_s` seconds, or less often if there are more nodes than can be read in it, at `port`,
+    or with 0 at the port that it reports. With `cadvisor` disks and pressure are read.
     """
 
     def __init__(
@@ -117,11 +180,7 @@ class Poller:
             self._signals.update(self.status())
 
     async def run_once(self) -> None:
-        """Read the nodes that are due.
-
-        Raises:
-            errors.ClusterError: There is no token.
-        """
+        """Read the nodes that are due; raises `errors.ClusterError` if there is no token."""
         self._drop_stale()
         due = self._due()
         if not due:

@@ -9,10 +9,8 @@ from boathouse.scheduling import assembly
 from boathouse.scheduling.scheduler import steady_clock
 from boathouse.services.frame import controllers
 from boathouse.services.instruments.counters import Rates
-from boathouse.services.instruments.kubelet_client import KubeletClient, ReadMetrics
-from boathouse.services.instruments.missing import STATES, Signals, SignalStatus
-from boathouse.services.instruments.poller import Poller
-from boathouse.services.instruments.tokens import MetricsToken
+from boathouse.services.instruments.kubelet_client import KubeletClient, MetricsToken, counter
+from boathouse.services.instruments.poller import STATES, Poller, Signals, SignalStatus
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework, model
 
@@ -24,11 +22,8 @@ def build(
     scheduling: assembly.Scheduling,
     metrics: telemetry.Metrics,
 ) -> tuple[Signals, list[controllers.Work]]:
-    """Return the signals for a profile's observer, and what must run for them.
-
-    Nothing runs if the observer requests no measurements, or if the settings switch them off.
-    """
-    options, signals, counts = settings.signals.kubelets, Signals(), ReadMetrics(metrics.registry)
+    """Return the signals for an observer, and what must run if it requests measurements and they are enabled."""
+    options, signals, count = settings.signals.kubelets, Signals(), counter(metrics.registry)
     if not options.enabled or observer.measure_every_s <= 0:
         signals.update(SignalStatus(nodes={}, is_needed=observer.measure_every_s > 0, is_enabled=options.enabled))
         _add_gauge(metrics, lambda: {**STATES, "off": len(scheduling.nodes.objects)})
@@ -43,7 +38,7 @@ def build(
         interval_s=max(options.interval_seconds, observer.measure_every_s),
         port=options.port,
         cadvisor=options.cadvisor,
-        count=counts.count,
+        count=count,
     )
     scheduling.nodes.subscribe(poller.on_node)
     _add_gauge(metrics, lambda: poller.status().nodes)

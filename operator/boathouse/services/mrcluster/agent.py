@@ -30,7 +30,6 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.hadoop import Applications
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.model import ClusterState
 from boathouse.services.mrcluster.planning.observation import NodePod
 from boathouse.services.progress.auth import Caller
 from boathouse.services.progress.limits import Limits, Reason, Rejected
@@ -47,7 +46,6 @@ from boathouse_task.cluster_contract import (
     Version,
 )
 
-_NUMBER_BITS: Final = 62
 _log = logs.get(__name__)
 _LARGEST_EPOCH: Final = 2**62
 _REPORT: Final = msgspec.json.Decoder(AgentReport)
@@ -55,13 +53,7 @@ _REPORT: Final = msgspec.json.Decoder(AgentReport)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _NameNode:
-    """The NameNode of the last report that had one.
-
-    Attributes:
-        reported_start_s: When it started, by its node's clock.
-        started_s: When it started, as far as that can be right: after the last report of its predecessor, and before
-            its own first one.
-    """
+    """The NameNode of the last report that had one: its start by its node's clock, and as far as that can be right."""
 
     reported_start_s: int
     started_s: int
@@ -79,10 +71,7 @@ class _Received:
 
 
 class Reports:
-    """Last reports of the agents of all clusters.
-
-    `mark` is called with a cluster whose report has news.
-    """
+    """Last reports of the agents of all clusters; `mark` is called with a cluster whose report has news."""
 
     def __init__(
         self,
@@ -110,12 +99,9 @@ class Reports:
     def take(self, uid: ObjectUid, report: AgentReport, arrival: float) -> float | None:
         """Keep a report in the place of the cluster's last, with the start of the NameNode as far as it can be right.
 
-        Returns:
-            A time, in epoch seconds, before the agent began the round of the report. None if it is unknown: the
-            report is the agent's first to this leader, or the agent did not get the last responses.
-
-        Raises:
-            Rejected: A later request has been taken; the body of this one was slower.
+        Returns a time, in epoch seconds, before the agent began the round of the report. None: it is unknown, because
+        the report is the agent's first to this leader, or the agent did not get the last responses. Raises `Rejected`
+        if a later request was taken: the body of this one was slower.
         """
         last = self._received.get(uid)
         if last is not None and arrival < last.arrival:
@@ -132,11 +118,8 @@ class Reports:
         return began_s
 
     def number(self, uid: ObjectUid) -> int:
-        """Return the number of the response to the report that was just taken.
-
-        It is random, so that neither an agent nor another leader has it before.
-        """
-        number = 1 + random.getrandbits(_NUMBER_BITS - 1)
+        """Return the number of the response to the report just taken: random, so that nobody has it before."""
+        number = 1 + random.getrandbits(61)
         self._received[uid].answers[number] = self._now()
         return number
 
@@ -161,50 +144,47 @@ def _comparable(report: AgentReport) -> AgentReport:
     return replace(report, yarn=yarn, tags={}, took_ms=0, follows=0)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+@dataclasses.dataclass(slots=True, kw_only=True)
+class _Written:
     """A status that was written.
 
     Attributes:
         since: The resource version since which this leader has ordered these hosts to leave.
+        raised: The least epoch of orders, after an agent held some of a later leader.
     """
 
-    state: ClusterState
+    state: model.ClusterState
     revision: int
     since: int
+    raised: int = 0
 
 
 class OrderBook:
-    """Orders for the agents of all clusters that this leader has reconciled.
-
-    The epoch is None before this process leads.
-    """
+    """Orders for the agents of all clusters that this leader has reconciled; its epoch is None before it leads."""
 
     def __init__(
         self, applications: Applications, *, epoch: Callable[[], int | None], may_lead: Callable[[], bool]
     ) -> None:
         self._applications, self._epoch, self._may_lead = applications, epoch, may_lead
-        self._written: dict[ObjectUid, Written] = {}
-        self._raised: dict[ObjectUid, int] = {}
+        self._written: dict[ObjectUid, _Written] = {}
 
-    def publish(self, uid: ObjectUid, state: ClusterState, revision: int) -> None:
+    def publish(self, uid: ObjectUid, state: model.ClusterState, revision: int) -> None:
         """Order what a status demands: as it was written, with this resource version, not as it is planned."""
-        former = self._written.get(uid)
-        is_same = former is not None and former.state.leaving_hosts == state.leaving_hosts
-        since = former.since if former is not None and is_same else revision
-        self._written[uid] = Written(state=state, revision=revision, since=since)
+        written = self._written.setdefault(uid, _Written(state=state, revision=revision, since=revision))
+        if written.state.leaving_hosts != state.leaving_hosts:
+            written.since = revision
+        written.state, written.revision = state, revision
 
     def holds(self, uid: ObjectUid, held: Version) -> bool:
         """Return whether an agent with orders of this version holds those to drain the nodes of the written status."""
         written, epoch = self._written.get(uid), self._epoch()
         if written is None or epoch is None:
             return False
-        return held >= Version(max(epoch, self._raised.get(uid, 0)), written.since)
+        return held >= Version(max(epoch, written.raised), written.since)
 
     def forget(self, uid: ObjectUid) -> None:
         """Give no orders until the next status: the cluster was deleted, or etcd restored."""
         self._written.pop(uid, None)
-        self._raised.pop(uid, None)
 
     def answer(self, uid: ObjectUid, held: Version, *, number: int, next_s: float) -> AgentOrders:
         """Return the response with this number to an agent that holds orders of a version."""
@@ -215,26 +195,27 @@ class OrderBook:
         return AgentOrders(
             next_s=next_s,
             number=number,
-            version=self._version(uid, epoch, written.revision, held),
-            leaving=leaving(written),
+            version=_version(uid, written, epoch, held),
+            leaving=_leaving(written.state),
             tags=list(tags),
             kill=list(kill),
         )
 
-    def _version(self, uid: ObjectUid, epoch: int, revision: int, held: Version) -> Version:
-        """Return a version that is not smaller than the one that the agent holds."""
-        version = Version(max(epoch, self._raised.get(uid, 0)), revision)
-        if held <= version:
-            return version
-        raised = self._raised[uid] = min(held.epoch + 1, _LARGEST_EPOCH)
-        _log.warning("an agent held orders of a later leader: etcd was restored", cluster=uid, epoch=raised)
-        return Version(raised, revision)
+
+def _version(uid: ObjectUid, written: _Written, epoch: int, held: Version) -> Version:
+    """Return a version that is not smaller than the one that the agent holds."""
+    version = Version(max(epoch, written.raised), written.revision)
+    if held <= version:
+        return version
+    written.raised = min(held.epoch + 1, _LARGEST_EPOCH)
+    _log.warning("an agent held orders of a later leader: etcd was restored", cluster=uid, epoch=written.raised)
+    return Version(written.raised, written.revision)
 
 
-def leaving(written: Written) -> list[Leaving]:
-    """Return the nodes that the agent shall drain.
+def _leaving(state: model.ClusterState) -> list[Leaving]:
+    """Return the nodes that the agent shall drain, each with the timeout at the start of its drain.
 
-    The timeout is the one at the start of the drain. YARN counts it from there, also when it reads a changed list.
+    YARN counts it from there, also when it reads a changed list.
     """
     return [
         Leaving(
@@ -242,7 +223,7 @@ def leaving(written: Written) -> list[Leaving]:
             timeout_s=NO_TIMEOUT if node.deadline_s is None else round(node.deadline_s - node.since_s),
             stores=model.role_of(node.host) is Role.CORE,
         )
-        for node in written.state.leaving[:MOST_LEAVING]
+        for node in state.leaving[:MOST_LEAVING]
     ]
 
 

@@ -3,9 +3,9 @@
 Tenants choose the names and the number of clusters, so only a bounded number has series (`telemetry/metrics.py`).
 """
 
-import dataclasses
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import prometheus_client as prometheus
@@ -19,15 +19,10 @@ from boathouse.services.mrcluster.model import Cluster, ClusterState
 from boathouse.services.mrcluster.planning.draining import Leave
 from boathouse.telemetry import metrics
 
-_CLUSTER: Final = ("namespace", "cluster")
 _OUTCOMES: Final[Mapping[str, str]] = {Leave.DRAINED: "drained", Leave.TIMED_OUT: "timed_out"}
 _UNDONE: Final = "undone"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Known:
-    labels: tuple[str, str]
-    state: ClusterState
+_Values = Mapping[tuple[str, ...], float | None]
+"""Values of a cluster, by the labels that follow those with its name."""
 
 
 class ClusterMetrics:
@@ -39,7 +34,7 @@ class ClusterMetrics:
         scrape: metrics.ScrapeGauges,
         report_age_s: Callable[[ObjectUid], float | None],
     ) -> None:
-        self._known: metrics.BoundedSeries[ObjectUid, _Known] = metrics.BoundedSeries()
+        self._known: metrics.BoundedSeries[ObjectUid, tuple[tuple[str, str], ClusterState]] = metrics.BoundedSeries()
         self._resizes = prometheus.Counter(
             "boathouse_mrcluster_resizes",
             "Changes of the number of nodes that clusters shall have",
@@ -54,31 +49,36 @@ class ClusterMetrics:
                 self._resizes.labels(policy, direction)
         for outcome in (*_OUTCOMES.values(), _UNDONE):
             self._drains.labels(outcome)
-        for name, documentation, labels, read in (
-            ("nodes", "Nodes of clusters by role and state", (*_CLUSTER, "role", "state"), self._nodes),
-            ("load_ratio", "Running and pending containers per slot (F)", _CLUSTER, self._each(_load)),
-            ("slots", "Map tasks that can run at the same time", _CLUSTER, self._each(lambda _, state: state.slots)),
-            ("hdfs_bytes", "Capacity and use of HDFS", (*_CLUSTER, "state"), self._hdfs_bytes),
-            ("missing_blocks", "Blocks of HDFS without a replica", _CLUSTER, self._each(_missing_blocks)),
+        gauges: Sequence[tuple[str, str, tuple[str, ...], Callable[[ObjectUid, ClusterState], _Values]]] = (
+            ("nodes", "Nodes of clusters by role and state", ("role", "state"), _nodes),
+            ("load_ratio", "Running and pending containers per slot (F)", (), _load),
+            ("slots", "Map tasks that can run at the same time", (), lambda _, state: {(): state.slots}),
+            ("hdfs_bytes", "Capacity and use of HDFS", ("state",), _hdfs_bytes),
+            ("missing_blocks", "Blocks of HDFS without a replica", (), _missing_blocks),
             (
                 "report_age_seconds",
                 "Time since the last report of the agent",
-                _CLUSTER,
-                self._each(lambda uid, _: report_age_s(uid)),
-            ),
-            (
-                "unlisted",
-                f"Clusters without series: beyond {metrics.IN_NAMESPACE} of a namespace, or {metrics.IN_ALL} in all",
                 (),
-                self._unlisted,
+                lambda uid, _: {(): report_age_s(uid)},
             ),
-        ):
-            full_name = f"boathouse_mrcluster_{name}"
-            scrape.add(metrics.Gauge(name=full_name, documentation=documentation, labels=labels, read=read))
+        )
+        for name, documentation, labels, values in gauges:
+            scrape.add(
+                metrics.Gauge(
+                    name=f"boathouse_mrcluster_{name}",
+                    documentation=documentation,
+                    labels=("namespace", "cluster", *labels),
+                    read=partial(self._read, values),
+                )
+            )
+        unlisted = f"Clusters without series: beyond {metrics.IN_NAMESPACE} of a namespace, or {metrics.IN_ALL} in all"
+        scrape.add(
+            metrics.Gauge(name="boathouse_mrcluster_unlisted", documentation=unlisted, read=self._known.unlisted)
+        )
 
     def changed(self, cluster: Cluster, before: ClusterState, after: ClusterState) -> None:
         """Count what a reconcile changed."""
-        self._known.put(cluster.uid, cluster.namespace, _Known((cluster.namespace, cluster.name), after))
+        self._known.put(cluster.uid, cluster.namespace, ((cluster.namespace, cluster.name), after))
         change = _wanted(after) - _wanted(before)
         if before.first_core_nodes and change:
             self._resizes.labels(cluster.spec.resizing.policy, "grow" if change > 0 else "shrink").inc()
@@ -90,40 +90,30 @@ class ClusterMetrics:
         """Drop a deleted cluster."""
         self._known.drop(uid)
 
-    def _unlisted(self) -> metrics.Reading:
-        return {(): float(self._known.unlisted())}
-
-    def _nodes(self) -> metrics.Reading:
+    def _read(self, values: Callable[[ObjectUid, ClusterState], _Values]) -> metrics.Reading:
         return {
-            (*cluster.labels, role.value, state): float(getattr(counts, state))
-            for _, cluster in self._known.listed()
-            for role, counts in _counts(cluster.state)
-            for state in wire.NodeCounts.model_fields
+            (*labels, *others): float(number)
+            for uid, (labels, state) in self._known.listed()
+            for others, number in values(uid, state).items()
+            if number is not None
         }
 
-    def _hdfs_bytes(self) -> metrics.Reading:
-        clusters = ((cluster.labels, cluster.state.hdfs) for _, cluster in self._known.listed())
-        return {
-            (*labels, state): float(amount)
-            for labels, hdfs in clusters
-            if hdfs is not None
-            for state, amount in (("capacity", hdfs.capacity_bytes), ("used", hdfs.used_bytes))
-        }
 
-    def _each(self, value: Callable[[ObjectUid, ClusterState], float | None]) -> Callable[[], metrics.Reading]:
-        def read() -> metrics.Reading:
-            values = ((cluster.labels, value(uid, cluster.state)) for uid, cluster in self._known.listed())
-            return {labels: float(number) for labels, number in values if number is not None}
-
-        return read
+def _nodes(_uid: ObjectUid, state: ClusterState) -> _Values:
+    states = wire.NodeCounts.model_fields
+    return {(role.value, name): getattr(counts, name) for role, counts in _counts(state) for name in states}
 
 
-def _load(_uid: ObjectUid, state: ClusterState) -> float | None:
-    return None if state.load_percent is None else state.load_percent / 100
+def _load(_uid: ObjectUid, state: ClusterState) -> _Values:
+    return {(): None if state.load_percent is None else state.load_percent / 100}
 
 
-def _missing_blocks(_uid: ObjectUid, state: ClusterState) -> float | None:
-    return None if state.hdfs is None else state.hdfs.missing_blocks
+def _hdfs_bytes(_uid: ObjectUid, state: ClusterState) -> _Values:
+    return {("capacity",): state.hdfs.capacity_bytes, ("used",): state.hdfs.used_bytes} if state.hdfs else {}
+
+
+def _missing_blocks(_uid: ObjectUid, state: ClusterState) -> _Values:
+    return {(): state.hdfs.missing_blocks if state.hdfs else None}
 
 
 def _counts(state: ClusterState) -> Iterator[tuple[Role, wire.NodeCounts]]:

@@ -26,21 +26,11 @@ SCRIPTS: Final = {
 """The texts of the scripts by name."""
 _CAPACITY_PREFIX: Final = "yarn.scheduler.capacity."
 _ANY: Final = "0.0.0.0"  # noqa: S104 - inside the pod
-_LEAST_BLOCK_BYTES: Final = 1024**2
-_SAFE_MODE_BYTES: Final = 100 * 1024**2
-"""With less free space the NameNode enters safe mode."""
-_RESERVED_SHARE: Final = 20
-"""A 20th of each volume of blocks stays free."""
 APPLICATION_MASTER_ATTEMPTS: Final = "5"
 """Attempts of an application."""
-_ENVIRONMENT: Final = ("JAVA_HOME", "HADOOP_CONF_DIR", "HADOOP_USER_NAME", "PATH", "LANG", "TZ")
 ADD_OPENS: Final = "--add-opens=java.base/java.lang=ALL-UNNAMED"
 """Guice, cglib and WebHDFS need it on Java 17."""
-STAGING: Final = "/tmp/hadoop-yarn/staging"  # noqa: S108 - in HDFS
 _HISTORY: Final = "/mr-history"
-_MOST_SORT_MB: Final = 100
-_MOST_COPIES: Final = 10
-"""Hadoop's default replication of the files of a job."""
 USERS_FILE: Final = "passwd"
 GROUPS_FILE: Final = "group"
 USER_ID: Final = 10001
@@ -86,7 +76,7 @@ def core_site(cluster: Cluster) -> dict[str, str]:
     Tokens name services by host instead of address, because a pod that is created again has another address.
     """
     return {
-        "fs.defaultFS": f"hdfs://{model.Names(cluster).fqdn(model.MASTER)}:{daemons.NAME_NODE_PORT}",
+        "fs.defaultFS": f"hdfs://{cluster.fqdn(model.MASTER)}:{daemons.NAME_NODE_PORT}",
         "hadoop.http.staticuser.user": hadoop.USER,
         "hadoop.security.authentication": "simple",
         "hadoop.security.token.service.use_ip": "false",
@@ -100,14 +90,14 @@ def hdfs_defaults(cluster: Cluster) -> dict[str, str]:
     Clients of HDFS wait for a NameNode that starts again, at first for a minute, then for five: without this policy,
     which they read from the same file, they give up after 10 s, and with them the running jobs.
 
-    A volume is full when only the reserved share is free. By default, a DataNode demands 1 GiB of free space beside.
+    A volume is full when only a 20th is free, which is reserved. By default, a DataNode demands 1 GiB beside.
     """
     return {
         "dfs.client.retry.policy.enabled": "true",
         "dfs.client.retry.policy.spec": "2000,30,10000,30",
         "dfs.client.block.write.replace-datanode-on-failure.best-effort": "true",
         "dfs.datanode.round-robin-volume-choosing-policy.additional-available-space": "0",
-        "dfs.datanode.du.reserved": str(quantity.units(cluster.spec.core.volume.size) // _RESERVED_SHARE),
+        "dfs.datanode.du.reserved": str(quantity.units(cluster.spec.core.volume.size) // 20),
         "dfs.heartbeat.interval": "3",
         "dfs.namenode.checkpoint.period": "3600",
         "dfs.namenode.decommission.interval": "10",
@@ -125,7 +115,7 @@ def hdfs_site(cluster: Cluster) -> dict[str, str]:
     No file may have more replicas than `dfs.replication`, which is at most the first number of core nodes: otherwise no
     core node could be decommissioned while the file exists.
     """
-    master = model.Names(cluster).fqdn(model.MASTER)
+    master = cluster.fqdn(model.MASTER)
     return {
         "dfs.namenode.name.dir": f"file://{daemons.NAME_FOLDER}",
         "dfs.namenode.checkpoint.dir": f"file://{daemons.CHECKPOINT_FOLDER}/dfs",
@@ -139,8 +129,8 @@ def hdfs_site(cluster: Cluster) -> dict[str, str]:
         "dfs.replication": str(cluster.replication),
         "dfs.namenode.replication.max": str(cluster.replication),
         "dfs.blocksize": str(quantity.units(cluster.spec.hdfs.block_size)),
-        "dfs.namenode.fs-limits.min-block-size": str(_LEAST_BLOCK_BYTES),
-        "dfs.namenode.resource.du.reserved": str(_SAFE_MODE_BYTES),
+        "dfs.namenode.fs-limits.min-block-size": str(1024**2),
+        "dfs.namenode.resource.du.reserved": str(100 * 1024**2),  # with less free space: safe mode
         "dfs.webhdfs.enabled": "true",
         "dfs.permissions.enabled": "true",
         "dfs.cluster.administrators": hadoop.USER,
@@ -166,7 +156,7 @@ def yarn_defaults(cluster: Cluster) -> dict[str, str]:
 
     Logs of containers would stay in HDFS for ever. The JobHistoryServer deletes them when it deletes the job's history.
     """
-    master = model.Names(cluster).fqdn(model.MASTER)
+    master = cluster.fqdn(model.MASTER)
     return {
         "yarn.application.classpath": _classpath(cluster),
         "yarn.nm.liveness-monitor.expiry-interval-ms": "180000",
@@ -192,7 +182,7 @@ def yarn_site(cluster: Cluster) -> dict[str, str]:
     scheduler = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
     store = "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore"
     return {
-        "yarn.resourcemanager.hostname": model.Names(cluster).fqdn(model.MASTER),
+        "yarn.resourcemanager.hostname": cluster.fqdn(model.MASTER),
         "yarn.resourcemanager.bind-host": _ANY,
         "yarn.resourcemanager.scheduler.class": scheduler,
         "yarn.resourcemanager.recovery.enabled": "true",
@@ -212,7 +202,7 @@ def yarn_site(cluster: Cluster) -> dict[str, str]:
         "yarn.nodemanager.log-dirs": f"{daemons.LOCAL_FOLDER}/log",
         "yarn.nodemanager.remote-app-log-dir": "/tmp/logs",  # noqa: S108 - in HDFS
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
-        "yarn.nodemanager.env-whitelist": ",".join(_ENVIRONMENT),
+        "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR,HADOOP_USER_NAME,PATH,LANG,TZ",
         "yarn.nodemanager.resource.memory-mb": daemons.from_env(daemons.YARN_MEMORY_ENV, "0"),
         "yarn.nodemanager.resource.cpu-vcores": daemons.from_env(daemons.YARN_VCORES_ENV, "0"),
         "yarn.nodemanager.vmem-check-enabled": "false",
@@ -232,7 +222,7 @@ def _classpath(cluster: Cluster) -> str:
 
 def mapred_site(cluster: Cluster) -> dict[str, str]:
     """Return the settings that Boathouse sets."""
-    master = model.Names(cluster).fqdn(model.MASTER)
+    master = cluster.fqdn(model.MASTER)
     return {
         "mapreduce.framework.name": "yarn",
         "mapreduce.application.classpath": _classpath(cluster),
@@ -242,7 +232,7 @@ def mapred_site(cluster: Cluster) -> dict[str, str]:
         "mapreduce.jobhistory.webapp.address": f"{master}:{daemons.HISTORY_HTTP_PORT}",
         "mapreduce.jobhistory.intermediate-done-dir": f"{_HISTORY}/tmp",  # noqa: S108 - in HDFS
         "mapreduce.jobhistory.done-dir": f"{_HISTORY}/done",
-        "yarn.app.mapreduce.am.staging-dir": STAGING,
+        "yarn.app.mapreduce.am.staging-dir": "/tmp/hadoop-yarn/staging",  # noqa: S108 - in HDFS
     }
 
 
@@ -257,11 +247,11 @@ def mapred_defaults(cluster: Cluster) -> dict[str, str]:
         "mapreduce.am.max-attempts": APPLICATION_MASTER_ATTEMPTS,
         "mapreduce.admin.map.child.java.opts": ADD_OPENS,
         "mapreduce.admin.reduce.child.java.opts": ADD_OPENS,
-        "mapreduce.client.submit.file.replication": str(min(_MOST_COPIES, cluster.replication)),
+        "mapreduce.client.submit.file.replication": str(min(10, cluster.replication)),  # 10: the default
         "mapreduce.job.heap.memory-mb.ratio": "0.6",
         sizes.MAP_MEMORY: str(memory.map_mb),
         "mapreduce.reduce.memory.mb": str(memory.map_mb),
-        "mapreduce.task.io.sort.mb": str(min(_MOST_SORT_MB, memory.map_mb // 4)),
+        "mapreduce.task.io.sort.mb": str(min(100, memory.map_mb // 4)),
         "yarn.app.mapreduce.am.admin-command-opts": ADD_OPENS,
         "yarn.app.mapreduce.am.command-opts": f"-Xmx{memory.am_mb * 3 // 4}m",
         "yarn.app.mapreduce.am.job.client.port-range": f"{first}-{last}",
@@ -273,10 +263,9 @@ def mapred_defaults(cluster: Cluster) -> dict[str, str]:
 class Rendered:
     """The configuration of a cluster.
 
-    Attributes:
-        digest: Of the files, and of the fields for pods. The settings of the operator are not in it, so that a new
-            version of the operator restarts no cluster if its files are the same.
-        overridden: Keys of the user that are ignored, sorted.
+    The digest is of the files, and of the fields for pods. The settings of the operator are not in it, so that a new
+    version of the operator restarts no cluster if its files are the same. `overridden` are keys of the user that are
+    ignored, sorted.
     """
 
     files: Mapping[str, str]
@@ -338,7 +327,7 @@ def user_ids(cluster: Cluster) -> tuple[int, int]:
 
 def _digest(cluster: Cluster, files: Mapping[str, str]) -> str:
     """A default of `core.scratch` is not in it: clusters of versions without this field need not roll."""
-    resources = [dataclasses.astuple(requests) for requests in (cluster.master, cluster.core, cluster.transient)]
+    resources = [dataclasses.astuple(requests) for requests in cluster.requests.values()]
     spec = cluster.spec
     pods = spec.model_dump(mode="json", include=set(_IN_PODS), exclude_none=True)
     core = spec.core.model_dump(mode="json", include={"scratch"}, exclude_defaults=True)

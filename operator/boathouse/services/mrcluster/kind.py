@@ -4,13 +4,14 @@ The status says which nodes exist or shall exist. Only what was written of it is
 process that ends at any point leaves a state from which its successor goes on.
 """
 
+import asyncio
 import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
 from boathouse.resources.mrcluster import status as wire
-from boathouse.resources.mrcluster.names import ConditionType, Role
+from boathouse.resources.mrcluster.names import POD_LABELS, ConditionType, Role
 from boathouse.resources.names import Reason
 from boathouse.scheduling import scheduler
 from boathouse.services.frame import (
@@ -33,7 +34,6 @@ from boathouse.services.frame.kind import (
     refusing,
     revision,
 )
-from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import Writes
 from boathouse.services.mrcluster import (
     cluster_metrics,
@@ -46,13 +46,10 @@ from boathouse.services.mrcluster import (
     scaling,
     sizes,
 )
-from boathouse.services.mrcluster.agent import OrderBook, Reports
-from boathouse.services.mrcluster.files import Rendered
-from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, ClusterState, Names
-from boathouse.services.mrcluster.placement import NodePods
+from boathouse.services.mrcluster.agent import AgentRoutes, OrderBook, Reports
+from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, ClusterState
 from boathouse.services.mrcluster.planning import conditions, planner, sizing
-from boathouse.services.mrcluster.planning.observation import NO_SIZES, Marks, NodePod, Observation, Plan
-from boathouse.services.mrcluster.pods import PodSettings
+from boathouse.services.mrcluster.planning.observation import NO_SIZES, Marks, NodePod, Observation, Plan, node_pod
 from boathouse_policies import model as policy
 from boathouse_task.cluster_contract import AgentReport
 
@@ -75,37 +72,27 @@ _CONDITION_OF_PHASE: Final = {
 """The condition whose message is the text of the event about a phase."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Submission:
-    """What the scheduler is given. Submissions compare by value."""
-
-    pods: NodePods
-    wanted: Sequence[str]
-    unplaced: Sequence[NodePod]
-    priority: int
+_Submission = tuple[placement.NodePods, Sequence[str], Sequence[NodePod], int]
+"""What `placement.of` makes the scheduler's input of."""
 
 
 @dataclasses.dataclass(slots=True)
 class ClusterMemory(status_writer.Memory[ClusterState]):
     """The data about a cluster that this process keeps beyond its status.
 
-    Attributes:
-        digests: Of the settings that pods had.
-        ensured: The digest whose ConfigMap exists; empty before that is known.
-        network: The `networkPolicy` that was applied, with the Service.
-        claimed: Hosts whose claims this process has created or found.
-        held: Hosts that shall have a pod and have not been submitted yet.
-        reported: The last report that the policies know.
+    `digests` are of the settings that pods had, and `ensured` that of the ConfigMap that exists, or empty. `network` is
+    the `networkPolicy` that was applied, with the Service. `claimed` are hosts whose claims were created or found, and
+    `held` those that shall have a pod and are not submitted yet. The policies know the report `reported`.
     """
 
     marks: Marks = dataclasses.field(default_factory=Marks)
-    rendered: tuple[Cluster, Rendered] | None = None
+    rendered: tuple[Cluster, files.Rendered] | None = None
     digests: set[str] = dataclasses.field(default_factory=set)
     ensured: str = ""
     network: str = ""
     applied_s: float = 0.0
     claimed: set[str] = dataclasses.field(default_factory=set)
-    obstacle: Problem | None = None
+    obstacle: pod_life.Problem | None = None
     held: frozenset[str] = frozenset()
     submitted: tuple[_Submission, float] | None = None
     reported: AgentReport | None = None
@@ -119,20 +106,14 @@ class MRClusterKind:
     remember: ClassVar[type[ClusterMemory]] = ClusterMemory
     refuse = staticmethod(conditions.refused)
 
-    def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
+    def __init__(self, leader: controllers.LeaderServices) -> None:
         self._context, self._settings = leader.controllers.context, leader.settings
         self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
         self._clusters, self._applications, self._bundles = leader.clusters, leader.applications, leader.bundles
-        self._pod_settings = PodSettings(
-            progress_url=f"https://{leader.settings.progress_service}.{leader.settings.namespace}.svc",
-            agent_image=leader.settings.task.image,
-            agent_image_pull_policy=leader.settings.task.image_pull_policy,
-            image_pull_secrets=tuple(leader.settings.task.image_pull_secrets),
-        )
-        self.pods = pod_index.PodIndex(pods.node_pod, self._mark, later)
+        self.pods = pod_index.PodIndex(node_pod, self._mark, asyncio.get_running_loop().call_later)
         self.reports = Reports(self._mark, self._context.monotonic, self._context.now)
         self.orders = OrderBook(
-            leader.applications, epoch=lambda: self._scheduler.pod_writer.epoch, may_lead=self._context.may_lead
+            leader.applications, epoch=lambda: self._scheduler.state.leader.epoch, may_lead=self._context.may_lead
         )
         self.scaling = scaling.Scaling(leader.profile, leader.profile.observers, scheduler.steady_clock(), self._mark)
         self.network = network_probe.NetworkProbe(self._canaries, self._mark, monotonic=self._context.monotonic)
@@ -148,7 +129,7 @@ class MRClusterKind:
         cluster = model.from_resource(body, self._settings)
         if isinstance(cluster, Refusal):
             return cluster
-        if not self._pod_settings.agent_image:
+        if not self._settings.task.image:
             return Refusal(reason=Reason.INVALID_SPEC, message="no image of the agent: set the chart's task image")
         sizes.check(cluster)
         return cluster
@@ -185,15 +166,17 @@ class MRClusterKind:
 
     async def observe(self, cluster: Cluster, memory: ClusterMemory) -> Observation:
         """Collect everything that the plan depends on."""
-        rendered, uid, names = _rendered(cluster, memory), cluster.uid, Names(cluster)
+        uid = cluster.uid
+        if memory.rendered is None or memory.rendered[0] != cluster:
+            memory.rendered = cluster, files.render(cluster)
         nodes = [pod_life.with_node(pod, self._scheduler.state.pods.nodes) for pod in self.pods.of(uid)]
         memory.digests |= {pod.settings for pod in nodes if pod.settings}
-        diagnosis, report = self._scheduler.diagnosis(policy.JobId(uid)), self.reports.last(uid)
-        why = Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None
-        creating = (names.host(task.partition("/")[2]) for task in self._scheduler.creating(policy.JobId(uid)))
+        report = self.reports.last(uid)
+        creating = (cluster.host(task.partition("/")[2]) for task in self._scheduler.creating(policy.JobId(uid)))
         return Observation(
             cluster=cluster,
             state=memory.state,
+            rendered=memory.rendered[1],
             now_s=self._context.now(),
             nodes=nodes,
             report=report,
@@ -202,10 +185,8 @@ class MRClusterKind:
             lost_claims=self._lost_claims(cluster, memory.state, nodes),
             target=self.scaling.target(uid),
             is_ordered=report is not None and self.orders.holds(uid, report.version),
-            diagnosis=memory.obstacle or why,
+            diagnosis=memory.obstacle or self._scheduler.diagnosis(policy.JobId(uid)),
             unreachable=memory.obstacle if not memory.network else None,
-            digest=rendered.digest,
-            overridden=rendered.overridden,
             sizes=sizes.of(cluster) if cluster.spec.compute else NO_SIZES,
             users=self._clusters.users(uid),
             probe=self.network.finding(uid),
@@ -227,14 +208,14 @@ class MRClusterKind:
         )
 
     def _lost_claims(self, cluster: Cluster, state: ClusterState, nodes: Sequence[NodePod]) -> Sequence[str]:
-        seen, names = self._scheduler.state, Names(cluster)
-        placed = {pod.host for pod in nodes if pod.life is not PodLife.UNPLACED}
+        seen = self._scheduler.state
+        placed = {pod.host for pod in nodes if pod.life is not pod_life.PodLife.UNPLACED}
         return [
             host
             for host in state.wanted_hosts
             if host not in placed
             and objects.has_claim(cluster, host)
-            and objects.is_lost(seen.volumes.storage, seen.pods.nodes.values(), names.claim_key(host))
+            and objects.is_lost(seen.volumes.storage, seen.pods.nodes.values(), cluster.claim_key(host))
         ]
 
     def _canaries(self) -> dict[ObjectUid, str]:
@@ -253,7 +234,7 @@ class MRClusterKind:
         Those that this process does not know, because its predecessor ended while nodes got them, stay until the
         cluster is deleted: the operator may not list ConfigMaps.
         """
-        digest = observation.digest
+        digest = observation.rendered.digest
         if plan.state.settings != digest or any(pod.settings != digest for pod in observation.nodes):
             return
         old = ({former} | memory.digests) - {"", digest}
@@ -264,9 +245,8 @@ class MRClusterKind:
         self, memory: ClusterMemory, before: ClusterState, plan: Plan, observation: Observation, _writes: Writes
     ) -> None:
         cluster = observation.cluster
-        key = f"{cluster.namespace}/{cluster.name}"
         for event in plan.events:
-            self._events.publish(key, cluster.uid, event.reason, event.message, is_warning=event.is_warning)
+            self._events.publish(cluster.key, cluster.uid, event.reason, event.message, is_warning=event.is_warning)
         self._metrics.changed(cluster, before, plan.state)
         self._clusters.put(conditions.cluster_facts(observation, plan.state))
         if _is_written(memory):
@@ -275,12 +255,12 @@ class MRClusterKind:
         if sized is None or observation.report is not memory.reported:
             memory.reported = observation.report
             master = observation.pod(model.MASTER)
-            task = policy.TaskId(f"{cluster.namespace}/{Names(cluster).pod(model.MASTER)}")
+            task = policy.TaskId(f"{cluster.namespace}/{cluster.named(model.MASTER)}")
             self.scaling.report(cluster.uid, sized, master=task, node=master.node if master else None)
 
     async def _order(self, observation: Observation, writes: Writes) -> None:
         cluster = observation.cluster
-        body = writes.objects.get(f"{cluster.namespace}/{cluster.name}")
+        body = writes.objects.get(cluster.key)
         if body is None or body["metadata"]["uid"] != cluster.uid:
             return
         with writes.attempt("orders"):
@@ -296,17 +276,13 @@ class MRClusterKind:
         due = [host for host in planner.wanted(written, observation) if host in memory.held]
         wanted = await self._prepare(memory, due, observation, writes)
         unplaced = [pod for pod in observation.nodes if observation.is_unplaced(pod.host) and pod not in plan.delete]
-        submission = _Submission(
-            pods=NodePods(
-                cluster=observation.cluster,
-                rendered=_rendered(observation.cluster, memory),
-                settings=self._pod_settings,
-                may_format=not (written.cluster_id or plan.state.cluster_id),
-            ),
-            wanted=wanted,
-            unplaced=[] if observation.halt else unplaced,
-            priority=await self._related.priority(observation.cluster.priority_class),
+        node_pods = placement.NodePods(
+            cluster=observation.cluster,
+            rendered=observation.rendered,
+            may_format=not (written.cluster_id or plan.state.cluster_id),
         )
+        priority = await self._related.priority(observation.cluster.priority_class)
+        submission = (node_pods, wanted, [] if observation.halt else unplaced, priority)
         self._submit(memory, submission, observation, writes)
         memory.held -= set(wanted)
         if memory.obstacle is None:
@@ -317,7 +293,7 @@ class MRClusterKind:
         self, memory: ClusterMemory, wanted: Sequence[str], observation: Observation, writes: Writes
     ) -> Sequence[str]:
         """Create what hosts need; returns those that have it."""
-        cluster, rendered = observation.cluster, _rendered(observation.cluster, memory)
+        cluster, rendered = observation.cluster, observation.rendered
         memory.obstacle, now_s = None, observation.now_s
         if memory.network != cluster.spec.network_policy or now_s >= memory.applied_s + APPLY_AGAIN_S:
             memory.obstacle = await objects.apply_network(cluster, writes)
@@ -334,7 +310,7 @@ class MRClusterKind:
 
     async def _has_claim(self, memory: ClusterMemory, cluster: Cluster, host: str, writes: Writes) -> bool:
         """Create the claim of a host unless it exists, or the host has none; returns whether its pod may follow."""
-        exists = Names(cluster).claim_key(host) in self._scheduler.state.volumes.storage.claims
+        exists = cluster.claim_key(host) in self._scheduler.state.volumes.storage.claims
         if not objects.has_claim(cluster, host) or (exists and host in memory.claimed):
             return True
         problem = await objects.ensure_claim(cluster, host, writes)
@@ -344,24 +320,17 @@ class MRClusterKind:
         return problem is None
 
     def _submit(self, memory: ClusterMemory, submission: _Submission, observation: Observation, writes: Writes) -> None:
-        now_s, uid = self._context.monotonic(), observation.cluster.uid
-        is_pending = bool(submission.wanted or submission.unplaced)
-        if not is_submission_due(memory.submitted, submission, now_s, is_pending=is_pending):
+        now_s, (node_pods, wanted, unplaced, priority) = self._context.monotonic(), submission
+        if not is_submission_due(memory.submitted, submission, now_s, is_pending=bool(wanted or unplaced)):
             return
-        nodes = placement.of(submission.pods, submission.wanted, submission.unplaced, priority=submission.priority)
+        nodes = placement.of(node_pods, wanted, unplaced, priority=priority)
         with writes.attempt("submit"):
-            self.scaling.submit(uid, nodes.submission(sizing.policy_constants(observation)))
+            self.scaling.submit(observation.cluster.uid, nodes.submission(sizing.policy_constants(observation)))
             if nodes.tasks:
                 placement.submit(self._scheduler, nodes)
             else:
                 self._scheduler.withdraw(nodes.job.id)
         memory.submitted = submission, now_s
-
-
-def _rendered(cluster: Cluster, memory: ClusterMemory) -> Rendered:
-    if memory.rendered is None or memory.rendered[0] != cluster:
-        memory.rendered = cluster, files.render(cluster)
-    return memory.rendered[1]
 
 
 def _is_written(memory: ClusterMemory) -> bool:
@@ -372,3 +341,32 @@ def _is_written(memory: ClusterMemory) -> bool:
 
 def _ready(counts: wire.NodeCounts | None) -> str:
     return f"{counts.ready} of {counts.wanted}" if counts else "0"
+
+
+def add(leader: controllers.LeaderServices) -> None:
+    """Add the kind MRCluster with its routes and watches."""
+    kind = MRClusterKind(leader)
+    leader.controllers.add(kind)
+    leader.controllers.loops.append(kind.network.loop)
+    scheduling = leader.scheduling
+
+    def namespace_of(uid: ObjectUid) -> str | None:
+        facts = leader.clusters.get(uid)
+        return facts.namespace if facts is not None else None
+
+    agents = AgentRoutes(
+        pods=kind.pods,
+        namespace_of=namespace_of,
+        reports=kind.reports,
+        orders=kind.orders,
+        applications=leader.applications,
+        now=leader.controllers.context.now,
+    )
+    leader.endpoint.add(agents.find, agents.routes())
+    scheduling.scheduler.adjuster.scaler = kind.scaling.take
+    scheduling.nodes.subscribe(kind.pods.on_node)
+    scheduling.pods.subscribe(kind.pods.on_pod)
+    scheduling.ended.subscribe(kind.pods.on_ended)
+
+
+ENTRY: Final = controllers.KindEntry(pod_labels=POD_LABELS, pod_containers=pods.CONTAINERS, scales=True, add=add)

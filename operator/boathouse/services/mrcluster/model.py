@@ -15,23 +15,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from boathouse.resources import quantity
-from boathouse.resources.config import HadoopDefaults, OperatorConfig
+from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrcluster.nodes import MasterResources, NodeResources
 from boathouse.resources.mrcluster.spec import MRClusterSpec
-from boathouse.resources.mrcluster.status import MRCluster, MRClusterStatus
 from boathouse.services import hadoop
 from boathouse.services.frame import status_codec
-from boathouse.services.frame.applicants import Applicant, applicant
+from boathouse.services.frame.admission import Applicant, applicant
 from boathouse.services.frame.kind import Body, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
-from boathouse.services.frame.status_codec import StatusCodec
 
 MRCLUSTERS: Final = hadoop.MRCLUSTERS
-DEFAULT_REPLICATION: Final = 3
 MASTER: Final = "master"
-_DIGEST: Final = 8
 _LETTERS: Final = {Role.CORE: "c", Role.TRANSIENT: "t"}
 _ROLES: Final = {letter: role for role, letter in _LETTERS.items()}
 _NUMBERED: Final = re.compile(r"(?P<letter>[ct])(?P<number>0|[1-9][0-9]{0,9})")
@@ -53,23 +49,51 @@ class Cluster(Applicant):
     """A valid MRCluster."""
 
     spec: MRClusterSpec
-    master: Requests
-    core: Requests
-    transient: Requests
+    requests: Mapping[Role, Requests]
     replication: int
-    defaults: HadoopDefaults
-    operator_namespace: str
+    config: OperatorConfig
 
     @property
     def most_core_nodes(self) -> int:
         """Return up to how many core nodes its policy may go."""
         return self.spec.core.maximum or self.spec.core.count
 
+    def named(self, part: str) -> str:
+        """Return the name of an object: of the pod or claim of a host, or of the NetworkPolicy for some senders."""
+        return derived_name(self.name, self.uid, part)
+
+    def config_map(self, digest: str) -> str:
+        """Return the name of the ConfigMap with the settings of a digest."""
+        return self.named(f"conf-{digest[:8]}")
+
+    def claim_key(self, host: str) -> str:
+        """Return namespace and name of a claim, `NAMESPACE/NAME`."""
+        return f"{self.namespace}/{self.named(host)}"
+
+    def host(self, pod: str) -> str | None:
+        """Return the host of a pod's name; None for a pod of another kind."""
+        host = pod.rpartition("-")[2]
+        return host if role_of(host) is not None and self.named(host) == pod else None
+
+    @property
+    def service(self) -> str:
+        """Return the name of the headless Service, which is the subdomain of all hosts."""
+        return self.named("hadoop")
+
+    @property
+    def domain(self) -> str:
+        """Return the domain of all hosts."""
+        return f"{self.service}.{self.namespace}.svc"
+
+    def fqdn(self, host: str) -> str:
+        """Return the name by which all pods resolve a host; their search path completes it."""
+        return f"{host}.{self.domain}"
+
 
 @refusing
 def from_resource(body: Body, config: OperatorConfig) -> Cluster | Refusal:
     """Return the cluster that a custom resource describes, or why it cannot run."""
-    spec = MRCluster.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
+    spec = wire.MRCluster.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
     fields = applicant(body, spec, config, config.hadoop.image, "Hadoop")
     if isinstance(fields, Refusal):
         return fields
@@ -78,80 +102,28 @@ def from_resource(body: Body, config: OperatorConfig) -> Cluster | Refusal:
         quantity.units(amount)
     return Cluster(
         **fields,
-        master=_requests(spec.master.resources),
-        core=_requests(spec.core.resources),
-        transient=_requests(spec.transient.resources),
+        requests={
+            Role.MASTER: _requests(spec.master.resources),
+            Role.CORE: _requests(spec.core.resources),
+            Role.TRANSIENT: _requests(spec.transient.resources),
+        },
         replication=spec.hdfs.replication or _default_replication(spec, body.get("status") or {}),
-        defaults=config.hadoop,
-        operator_namespace=config.namespace,
+        config=config,
     )
 
 
 def _default_replication(spec: MRClusterSpec, status: Mapping[str, Any]) -> int:
     """Return the replication by the first number of core nodes, so that it does not change as the cluster grows."""
     first = status.get("firstCoreNodes")
-    return min(DEFAULT_REPLICATION, first if isinstance(first, int) and first > 0 else spec.core.count)
+    return min(3, first if isinstance(first, int) and first > 0 else spec.core.count)
 
 
 def _requests(resources: MasterResources | NodeResources) -> Requests:
     return Requests(cpu_milli=quantity.milli(resources.cpu), memory_bytes=quantity.units(resources.memory))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Names:
-    """The names of the objects of a cluster."""
-
-    cluster: Cluster
-
-    @property
-    def service(self) -> str:
-        """Return the name of the headless Service, which is the subdomain of all hosts."""
-        return self._derived("hadoop")
-
-    def pod(self, host: str) -> str:
-        """Return the name of a host's pod."""
-        return self._derived(host)
-
-    def host(self, pod: str) -> str | None:
-        """Return the host of a pod's name; None for a pod of another kind."""
-        host = pod.rpartition("-")[2]
-        return host if role_of(host) is not None and self.pod(host) == pod else None
-
-    def claim(self, host: str) -> str:
-        """Return the name of the PersistentVolumeClaim of the master or of a core node."""
-        return self._derived(host)
-
-    def claim_key(self, host: str) -> str:
-        """Return namespace and name of a claim, `NAMESPACE/NAME`."""
-        return f"{self.cluster.namespace}/{self.claim(host)}"
-
-    def config_map(self, digest: str) -> str:
-        """Return the name of the ConfigMap with the settings of a digest."""
-        return self._derived(f"conf-{digest[:_DIGEST]}")
-
-    def network_policy(self, part: str) -> str:
-        """Return the name of a NetworkPolicy, for the part `cluster` or `clients` of the senders."""
-        return self._derived(part)
-
-    @property
-    def domain(self) -> str:
-        """Return the domain of all hosts."""
-        return f"{self.service}.{self.cluster.namespace}.svc"
-
-    def fqdn(self, host: str) -> str:
-        """Return the name by which all pods resolve a host; their search path completes it."""
-        return f"{host}.{self.domain}"
-
-    def _derived(self, suffix: str) -> str:
-        return derived_name(self.cluster.name, self.cluster.uid, suffix)
-
-
 def host_of(role: Role, number: int) -> str:
-    """Return the short name of a node.
-
-    Raises:
-        KeyError: The role has no hosts: it is that of clients.
-    """
+    """Return the short name of a node; raise a KeyError for the role of clients, which has no hosts."""
     return MASTER if role is Role.MASTER else f"{_LETTERS[role]}{number}"
 
 
@@ -163,26 +135,25 @@ def role_of(host: str) -> Role | None:
     return _ROLES[match["letter"]] if match else None
 
 
-def number_of(host: str) -> int:
-    """Return the number of a core or transient node; 0 for the master.
-
-    Raises:
-        ValueError: No host has this name.
-    """
-    if role_of(host) is None:
+def known_role(host: str) -> Role:
+    """Return the role of a host; raise a ValueError if no host has this name."""
+    role = role_of(host)
+    if role is None:
         raise ValueError(f'"{host}" is not the name of a host: it is {MASTER}, c0 or t0')
-    return 0 if host == MASTER else int(host[1:])
+    return role
+
+
+def number_of(host: str) -> int:
+    """Return the number of a core or transient node; 0 for the master."""
+    return 0 if known_role(host) is Role.MASTER else int(host[1:])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterState(MRClusterStatus):
+class ClusterState(wire.MRClusterStatus):
     """A cluster's status.
 
-    Attributes:
-        first_core_nodes: 0 until the first pod is submitted.
-        replication: By the spec that the state follows; 0 before the first plan.
-        next_transient: More than all that were ever used.
-        load_percent: With the fields below a figure reported by the cluster's image, None without a recent report.
+    `first_core_nodes` is 0 until the first pod is submitted, `replication` 0 before the first plan. `next_transient` is
+    more than all numbers that were ever used. The figures from `load_percent` on are None without a recent report.
     """
 
     @property
@@ -195,6 +166,20 @@ class ClusterState(MRClusterStatus):
         """Return the hosts that are drained."""
         return frozenset(node.host for node in self.leaving)
 
+    def numbers(self, role: Role) -> tuple[int, ...]:
+        """Return the numbers of all core or transient nodes that exist or shall exist, those that leave included."""
+        return self.wanted_core if role is Role.CORE else self.wanted_transient
+
+    def staying(self, role: Role) -> tuple[str, ...]:
+        """Return the hosts of a role that do not leave."""
+        hosts, gone = (host_of(role, number) for number in self.numbers(role)), self.leaving_hosts
+        return tuple(host for host in hosts if host not in gone)
+
+    def wanted(self, role: Role) -> int:
+        """Return how many nodes of a role the cluster shall have."""
+        counts = self.core if role is Role.CORE else self.transient
+        return counts.wanted if counts else len(self.staying(role))
+
     @property
     def wanted_hosts(self) -> tuple[str, ...]:
         """Return all hosts that exist or shall exist, once the cluster has begun: master, core, transient."""
@@ -205,7 +190,7 @@ class ClusterState(MRClusterStatus):
         return (MASTER, *core, *transient)
 
 
-_CODEC: Final = StatusCodec(ClusterState)
+_CODEC: Final = status_codec.StatusCodec(ClusterState)
 
 
 def from_status(status: Mapping[str, Any] | None) -> ClusterState:

@@ -9,8 +9,7 @@ from typing import Final
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
-from boathouse.resources.mrcluster import names as cluster_names
-from boathouse.resources.mrcluster.names import Reason, Role
+from boathouse.resources.mrcluster.names import KIND, Reason, Role
 from boathouse.resources.mrcluster.nodes import Volume
 from boathouse.scheduling.volumes import rules
 from boathouse.services.frame import manifests
@@ -19,7 +18,7 @@ from boathouse.services.frame.pod_life import Problem
 from boathouse.services.frame.writes import Writes, problem_of
 from boathouse.services.mrcluster import daemons
 from boathouse.services.mrcluster.files import Rendered
-from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, Names, role_of
+from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, known_role
 from boathouse_policies import model
 from boathouse_task.contract import TaskType
 
@@ -33,17 +32,14 @@ _NETWORK_POLICY: Final = "network-policy"
 
 
 def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> Manifest:
-    """Return the metadata of an object of a cluster.
-
-    Kubernetes deletes an owned object with the cluster.
-    """
+    """Return the metadata of an object of a cluster. Kubernetes deletes an owned object with the cluster."""
     return {
         "name": name,
         "namespace": cluster.namespace,
         "labels": {
             **manifests.labels(APP, cluster),
             names.LABEL_JOB_UID: cluster.uid,
-            names.LABEL_KIND: cluster_names.KIND,
+            names.LABEL_KIND: KIND,
         },
         **({"ownerReferences": [manifests.owner_reference(MRCLUSTERS, cluster)]} if owned else {}),
     }
@@ -54,7 +50,7 @@ def service(cluster: Cluster) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(cluster, Names(cluster).service),
+        "metadata": metadata(cluster, cluster.service),
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
@@ -69,7 +65,7 @@ def config_map(cluster: Cluster, rendered: Rendered) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata(cluster, Names(cluster).config_map(rendered.digest)),
+        "metadata": metadata(cluster, cluster.config_map(rendered.digest)),
         "immutable": True,
         "data": dict(rendered.files),
     }
@@ -88,7 +84,7 @@ def network_policies(cluster: Cluster) -> Sequence[Manifest]:
     by_type = {"matchExpressions": [{"key": names.LABEL_TASK_TYPE, "operator": "In", "values": [*_CLIENTS]}]}
     clients = {} if cluster.spec.network_policy == "Namespace" else by_type  # an empty selector selects all pods
     operator = {
-        "namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: cluster.operator_namespace}},
+        "namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: cluster.config.namespace}},
         "podSelector": {"matchLabels": {names.APP_NAME: names.MANAGER, names.APP_COMPONENT: "operator"}},
     }
     ingress: dict[str, list[Manifest]] = {
@@ -105,7 +101,7 @@ def _network_policy(cluster: Cluster, part: str, ingress: list[Manifest]) -> Man
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": metadata(cluster, Names(cluster).network_policy(part)),
+        "metadata": metadata(cluster, cluster.named(part)),
         "spec": {
             "podSelector": {"matchLabels": {names.LABEL_JOB_UID: cluster.uid}},
             "policyTypes": ["Ingress"],
@@ -116,13 +112,8 @@ def _network_policy(cluster: Cluster, part: str, ingress: list[Manifest]) -> Man
 
 def volume(cluster: Cluster, host: str) -> Volume | None:
     """Return the volume of a host that keeps data; None for a transient node."""
-    match role_of(host):
-        case Role.MASTER:
-            return cluster.spec.master.volume
-        case Role.CORE:
-            return cluster.spec.core.volume
-        case _:
-            return None
+    spec = cluster.spec
+    return {Role.MASTER: spec.master.volume, Role.CORE: spec.core.volume}.get(known_role(host))
 
 
 def has_claim(cluster: Cluster, host: str) -> bool:
@@ -132,11 +123,7 @@ def has_claim(cluster: Cluster, host: str) -> bool:
 
 
 def claim(cluster: Cluster, host: str) -> Manifest:
-    """Return the manifest of a host's claim; with `dataPolicy: Retain` it outlives the cluster.
-
-    Raises:
-        ValueError: The host has none.
-    """
+    """Return the claim of a host that has one; with `dataPolicy: Retain` it outlives the cluster."""
     data_volume = volume(cluster, host)
     if data_volume is None or data_volume.empty_dir:
         raise ValueError(f"{host} of the cluster {cluster.name} has no claim")
@@ -144,7 +131,7 @@ def claim(cluster: Cluster, host: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": metadata(cluster, Names(cluster).claim(host), owned=cluster.spec.data_policy == "Delete"),
+        "metadata": metadata(cluster, cluster.named(host), owned=cluster.spec.data_policy == "Delete"),
         "spec": {
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": size}},
@@ -159,12 +146,11 @@ def is_lost(storage: rules.Storage, nodes: Iterable[model.Node], claim: str) -> 
     A volume is tied to nodes if its node affinity names them, as that of a local volume does.
     """
     claim_view = storage.claims.get(claim)
-    if claim_view is None or not claim_view.is_bound:
-        return False
-    volume = storage.volumes.get(claim_view.spec.volume_name)
+    volume = storage.volumes.get(claim_view.spec.volume_name) if claim_view and claim_view.is_bound else None
     affinity = volume.spec.node_affinity if volume else None
-    is_tied = affinity is not None and affinity.required is not None
-    return volume is not None and is_tied and not any(rules.reaches(volume, node) for node in nodes)
+    if volume is None or affinity is None or affinity.required is None:
+        return False
+    return not any(rules.reaches(volume, node) for node in nodes)
 
 
 async def ensure_settings(cluster: Cluster, rendered: Rendered, writes: Writes) -> Problem | None:
@@ -194,7 +180,7 @@ async def apply_network(cluster: Cluster, writes: Writes) -> Problem | None:
 async def remove_settings(cluster: Cluster, digests: Collection[str], writes: Writes) -> None:
     """Delete the ConfigMaps of settings that no pod has any more."""
     for digest in sorted(digests):
-        config_map = {"metadata": metadata(cluster, Names(cluster).config_map(digest))}
+        config_map = {"metadata": metadata(cluster, cluster.config_map(digest))}
         await writes.remove(catalogue.CONFIG_MAPS, config_map, _CONFIG_MAP)
 
 

@@ -15,9 +15,8 @@ from boathouse.services.frame import manifests
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrcluster import objects, pods
 from boathouse.services.mrcluster.files import Rendered
-from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, Names, host_of, number_of, role_of
+from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, host_of, known_role, number_of
 from boathouse.services.mrcluster.planning.observation import NodePod
-from boathouse.services.mrcluster.pods import PodSettings
 from boathouse.services.mrcluster.scaling import Submission
 from boathouse_policies import koala, model
 
@@ -30,31 +29,26 @@ _ROLES: Final = (Role.MASTER, Role.CORE, Role.TRANSIENT)
 class NodePods:
     """Builds the pods of a cluster's hosts. Running nodes take no orders: they are never suspended or started twice.
 
-    Attributes:
-        may_format: Whether the written status never had an ID of HDFS: only then is an empty volume formatted.
+    With `may_format` the written status never had an ID of HDFS: only then is an empty volume formatted.
     """
 
     resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRCLUSTERS
     control: ClassVar[None] = None
     cluster: Cluster
     rendered: Rendered
-    settings: PodSettings
     may_format: bool
 
     def task(self, host: str) -> model.TaskId:
         """Return the scheduler's name of a host's pod, `NAMESPACE/PODNAME`."""
-        return model.TaskId(f"{self.cluster.namespace}/{Names(self.cluster).pod(host)}")
+        return model.TaskId(f"{self.cluster.namespace}/{self.cluster.named(host)}")
 
     def host(self, task: model.TaskId) -> str:
         """Return the host of a task; empty if no host has it."""
-        return Names(self.cluster).host(task.partition("/")[2]) or ""
+        return self.cluster.host(task.partition("/")[2]) or ""
 
     def manifest(self, host: str) -> dict[str, Any]:
         """Return the manifest of a host's pod, without a node and without the leader's epoch."""
-        role = _role(host)
-        if role is Role.MASTER:
-            return pods.master_pod(self.cluster, self.rendered, self.settings, may_format=self.may_format)
-        return pods.worker_pod(self.cluster, host, role, self.rendered)
+        return pods.of(self.cluster, host, self.rendered, may_format=self.may_format)
 
     def build(
         self,
@@ -72,12 +66,9 @@ class NodePods:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """The scheduler's input for a cluster.
+    """The scheduler's input for a cluster: its classes by role, without claims, and those of its tasks in their order.
 
-    Attributes:
-        roles: The class of each role that the cluster can have, without claims.
-        classes: Those of the tasks, in the order in which they are served: master, core, transient.
-        tasks: Hosts that have no node: those without a pod, and pods without a node.
+    The tasks are the hosts that have no node: those without a pod, and pods without a node.
     """
 
     job: model.Job
@@ -91,7 +82,7 @@ class Nodes:
         stores = constants.policy is koala.Policy.GGDP or Role.TRANSIENT not in self.roles
         counts = {task_class.id: 0 for task_class in self.roles.values()}
         for task in self.tasks:
-            counts[self.roles[_role(self.factory.host(task.id))].id] += 1
+            counts[self.roles[known_role(self.factory.host(task.id))].id] += 1
         return Submission(
             job=self.job,
             classes=tuple(self.roles.values()),
@@ -109,8 +100,8 @@ def of(pods: NodePods, wanted: Iterable[str], nodes: Iterable[NodePod] = (), *, 
     cluster = pods.cluster
     roles = {role: _class(pods, role) for role in _ROLES if cluster.spec.compute or role is not Role.TRANSIENT}
     unplaced = {pod.host: model.PodUid(pod.uid) for pod in nodes if pod.life is PodLife.UNPLACED and not pod.is_over}
-    hosts = sorted({*wanted, *unplaced}, key=lambda host: (_ROLES.index(_role(host)), number_of(host)))
-    classes = {host: _with_claim(cluster, roles[_role(host)], host) for host in hosts}
+    hosts = sorted({*wanted, *unplaced}, key=lambda host: (_ROLES.index(known_role(host)), number_of(host)))
+    classes = {host: _with_claim(cluster, roles[known_role(host)], host) for host in hosts}
     return Nodes(
         job=cluster.job(priority, weight=cluster.spec.weight),
         roles=roles,
@@ -151,12 +142,5 @@ def _class(pods: NodePods, role: Role) -> model.TaskClass:
 def _with_claim(cluster: Cluster, role_class: model.TaskClass, host: str) -> model.TaskClass:
     if not objects.has_claim(cluster, host):
         return role_class
-    constraints = dataclasses.replace(role_class.constraints, claims=(Names(cluster).claim_key(host),))
+    constraints = dataclasses.replace(role_class.constraints, claims=(cluster.claim_key(host),))
     return dataclasses.replace(role_class, id=model.ClassId(f"{cluster.uid}/{host}"), constraints=constraints)
-
-
-def _role(host: str) -> Role:
-    role = role_of(host)
-    if role is None:
-        raise ValueError(f'"{host}" is not the name of a host of a cluster')
-    return role

@@ -1,72 +1,60 @@
-"""The pods of a cluster: how they are built, and read as the planner sees them. Pure.
+"""The pods of a cluster with their containers and volumes. Pure.
 
 The master's pod has NameNode, ResourceManager, JobHistoryServer and the agent; that of a core node has DataNode and
 NodeManager, that of a transient node a NodeManager.
 """
 
-import dataclasses
-import re
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
-from boathouse.cluster import wire
 from boathouse.resources import names, quantity
-from boathouse.resources.mrcluster.names import ANNOTATION_SETTINGS, LABEL_HOST, Reason, Role
-from boathouse.resources.names import LABEL_TASK_TYPE
-from boathouse.scheduling.pods import facts
-from boathouse.services.frame import manifests, pod_life
+from boathouse.resources.mrcluster.names import ANNOTATION_SETTINGS, LABEL_HOST, Role
+from boathouse.services import hadoop
+from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
-from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.frame.status_codec import printable
-from boathouse.services.mrcluster import containers, daemons, model, objects, sizes
-from boathouse.services.mrcluster.containers import REFRESH
-from boathouse.services.mrcluster.files import USER_ID, Rendered
-from boathouse.services.mrcluster.model import Cluster, Names
-from boathouse.services.mrcluster.planning.observation import NodePod
+from boathouse.services.mrcluster import daemons, files, objects, sizes
+from boathouse.services.mrcluster.model import MASTER, Cluster, Requests, known_role
 from boathouse_task import cluster_contract, contract
 
-_GRACE_S: Final = 60
-_ZONE: Final = "topology.kubernetes.io/zone"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PATIENCE_S: Final = {Role.MASTER: 300, Role.CORE: 300, Role.TRANSIENT: 60}
 """How long a pod stays on a node that does not respond. Core nodes have data there."""
 AGENT: Final = "agent"
-_AGENT_LIMIT: Final = "96Mi"
-_SMALL_SHARE: Final = 1
-_DAEMON_SHARE: Final = 8
-_REFRESH_BYTES: Final = 1024**2
-_LOCAL: Final = "local"
 _CPU_WEIGHTS: Final = {daemons.DATA_NODE: 1, daemons.NODE_MANAGER: 4}
-CONTAINERS: Final = frozenset({*(daemon.container for daemon in daemons.ALL), REFRESH, AGENT})
+_REFRESH: Final = "refresh"
+_CONF: Final = "conf"
+_DATA: Final = "data"
+_TMP: Final = "tmp"
+"""Temporary files: each container has a part."""
+_LOCAL: Final = "local"
+_CHECKPOINT: Final = "checkpoint"
+_PARALLEL_FROM_MIB: Final = 2048
+"""From this memory on a JVM uses its default collector, which has threads of its own."""
+CONTAINERS: Final = frozenset({*(daemon.container for daemon in daemons.ALL), _REFRESH, AGENT})
 """The containers of all roles."""
-REFUSED: Final = 78
-"""With what `start.sh` ends if the NameNode must not use its volume."""
-_REFUSAL: Final = re.compile(
-    rf"(?P<reason>{Reason.NAME_VOLUME_EMPTY}|{Reason.FOREIGN_CLUSTER}): (?P<message>.*)", re.DOTALL
-)
-CRASHING: Final = "CrashLoopBackOff"
-_MAX_LOG: Final = 400
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PodSettings:
-    """Settings of the operator for the pods of clusters: the progress endpoint, the task image and its pull secrets."""
+def of(cluster: Cluster, host: str, rendered: files.Rendered, *, may_format: bool = False) -> Manifest:
+    """Return the pod of a host, without a node.
 
-    progress_url: str
-    agent_image: str
-    agent_image_pull_policy: str = "IfNotPresent"
-    image_pull_secrets: Sequence[str] = ()
+    With `may_format` the status has never had an ID of HDFS: only then is an empty volume of the master formatted.
+    """
+    role = known_role(host)
+    return _master(cluster, rendered, may_format) if role is Role.MASTER else _worker(cluster, host, role, rendered)
 
 
 def _pod(
-    cluster: Cluster, host: str, role: Role, rendered: Rendered, containers: list[Manifest], volumes: list[Manifest]
+    cluster: Cluster,
+    host: str,
+    role: Role,
+    rendered: files.Rendered,
+    containers: list[Manifest],
+    volumes: list[Manifest],
 ) -> Manifest:
-    """Return a pod without a node, with the fields of the spec for pods. Its containers are those with Hadoop."""
-    metadata = objects.metadata(cluster, Names(cluster).pod(host)) | {
-        "annotations": {ANNOTATION_SETTINGS: rendered.digest}
-    }
+    """Return a pod with the fields of the spec for pods. Its containers are those with Hadoop."""
+    metadata = objects.metadata(cluster, cluster.named(host)) | {"annotations": {ANNOTATION_SETTINGS: rendered.digest}}
     metadata["labels"] |= {
         names.APP_COMPONENT: role.value,
         names.LABEL_QUEUE: cluster.queue,
@@ -74,21 +62,22 @@ def _pod(
         LABEL_HOST: host,
         **({names.LABEL_APART: cluster.uid} if role is Role.CORE else {}),
     }
+    conf = {"name": _CONF, "configMap": {"name": cluster.config_map(rendered.digest)}}
     manifest = manifests.pod(
         metadata,
         cluster.spec,
-        user_id=USER_ID,
+        user_id=files.USER_ID,
         containers=containers,
-        volumes=volumes,
+        volumes=[conf, *volumes],
         tolerations=cluster.spec.tolerations or (),
         patience_s=_PATIENCE_S[role],
         node_selector=cluster.spec.node_selector or {},
-        image_pull_secrets=cluster.defaults.image_pull_secrets,
+        image_pull_secrets=cluster.config.hadoop.image_pull_secrets,
         more={
             "restartPolicy": "Always",
             "hostname": host,
-            "subdomain": Names(cluster).service,
-            "terminationGracePeriodSeconds": _GRACE_S,
+            "subdomain": cluster.service,
+            "terminationGracePeriodSeconds": 60,
         },
         is_protected=role is not Role.TRANSIENT,
     )
@@ -113,49 +102,45 @@ def _in_zones(affinity: Manifest, zones: Sequence[str]) -> Manifest:
     """Return the affinity with the zones required in each of its terms, of which a node must match one."""
     node = affinity.get("nodeAffinity", {})
     terms = node.get(_REQUIRED, {}).get("nodeSelectorTerms", [{}])
-    zone = {"key": _ZONE, "operator": "In", "values": sorted(zones)}
+    zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": sorted(zones)}
     terms = [{**term, "matchExpressions": [*term.get("matchExpressions", ()), zone]} for term in terms]
     return {**affinity, "nodeAffinity": {**node, _REQUIRED: {"nodeSelectorTerms": terms}}}
 
 
-def master_pod(cluster: Cluster, rendered: Rendered, settings: PodSettings, *, may_format: bool) -> Manifest:
-    """Return the manifest, without a node.
-
-    With `may_format` the status has never had an ID of HDFS: only then is an empty volume formatted.
-    """
+def _master(cluster: Cluster, rendered: files.Rendered, may_format: bool) -> Manifest:
     heaps = sizes.heaps(cluster, Role.MASTER)
-    hadoop = [
-        containers.daemon(cluster, model.MASTER, daemon, size, **_parts(cluster, daemon, may_format=may_format))
+    containers = [
+        _daemon(cluster, MASTER, daemon, size, **_parts(cluster, daemon, may_format))
         for daemon, size in heaps.daemons.items()
     ]
-    containers.with_storage(hadoop[0], cluster)
-    hadoop.append(containers.refresh(cluster, cluster_contract.TRANSIENT_LABEL))
+    _add_storage(containers[0], cluster)
+    containers.append(_refresh(cluster))
     volumes = [
-        containers.conf_volume(cluster, rendered),
-        containers.data_volume(cluster, model.MASTER),
-        containers.empty_volume(containers.TMP),
-        containers.empty_volume("checkpoint"),
-        containers.empty_volume("refresh", quantity.format_bytes(_REFRESH_BYTES)),
+        _data_volume(cluster, MASTER),
+        _empty_volume(_TMP),
+        _empty_volume(_CHECKPOINT),
+        _empty_volume(_REFRESH, 1024**2),
         *manifests.endpoint_volumes(),
     ]
-    manifest = _pod(cluster, model.MASTER, Role.MASTER, rendered, hadoop, volumes)
+    manifest = _pod(cluster, MASTER, Role.MASTER, rendered, containers, volumes)
     spec = manifest["spec"]
-    spec["containers"].append(_agent(cluster, settings))  # after the template: the user's variables are not for it
-    weights = [*([_DAEMON_SHARE] * len(heaps.daemons)), _SMALL_SHARE, _SMALL_SHARE]
-    containers.with_cpu(spec["containers"], cluster.master, weights)
+    spec["containers"].append(_agent(cluster))  # after the template: the user's variables are not for it
+    weights = [*([8] * len(heaps.daemons)), 1, 1]
+    _add_cpu(spec["containers"], cluster.requests[Role.MASTER], weights)
     present = spec.get("imagePullSecrets", [])
-    ours = [{"name": name} for name in settings.image_pull_secrets]
+    ours = [{"name": name} for name in cluster.config.task.image_pull_secrets]
     if secrets := [*present, *(secret for secret in ours if secret not in present)]:
         spec["imagePullSecrets"] = secrets
     return manifest
 
 
-def _parts(cluster: Cluster, daemon: daemons.Daemon, *, may_format: bool) -> Manifest:
+def _parts(cluster: Cluster, daemon: daemons.Daemon, may_format: bool) -> Manifest:
+    """Return variables and mounts of a daemon of the master."""
     match daemon:
         case daemons.NAME_NODE:
             folder = daemons.NAME_MOUNT
             env = [
-                ("BOATHOUSE_CLUSTER_ID", cluster_id(cluster)),
+                ("BOATHOUSE_CLUSTER_ID", f"CID-{cluster.uid}"),
                 ("BOATHOUSE_NAME_FOLDER", daemons.NAME_FOLDER),
                 ("BOATHOUSE_EXCLUDE_FILE", daemons.HDFS_EXCLUDE),
                 *([("BOATHOUSE_FORMAT", "1")] if may_format else []),
@@ -163,23 +148,19 @@ def _parts(cluster: Cluster, daemon: daemons.Daemon, *, may_format: bool) -> Man
         case daemons.RESOURCE_MANAGER:
             folder, env = daemons.RM_STATE_FOLDER, [("BOATHOUSE_EXCLUDE_FILE", daemons.YARN_EXCLUDE)]
         case daemons.CHECKPOINT:
-            return {"mounts": [containers.mount("checkpoint", daemons.CHECKPOINT_FOLDER)]}
+            return {"mounts": [_mount(_CHECKPOINT, daemons.CHECKPOINT_FOLDER)]}
         case _:
             return {}
-    return {"env": env, "mounts": [containers.data_mount(folder), containers.data_mount(daemons.AGENT_FOLDER)]}
+    return {"env": env, "mounts": [_data_mount(folder), _data_mount(daemons.AGENT_FOLDER)]}
 
 
-def cluster_id(cluster: Cluster) -> str:
-    """Return the ID of the cluster's HDFS."""
-    return f"CID-{cluster.uid}"
-
-
-def _agent(cluster: Cluster, settings: PodSettings) -> Manifest:
+def _agent(cluster: Cluster) -> Manifest:
+    config = cluster.config
     spec = cluster_contract.AgentSpec(
         namespace=cluster.namespace,
         cluster_uid=cluster.uid,
-        progress_url=settings.progress_url,
-        domain=Names(cluster).domain,
+        progress_url=f"https://{config.progress_service}.{config.namespace}.svc",
+        domain=cluster.domain,
         has_compute=cluster.spec.compute,
         name_node_port=daemons.NAME_NODE_HTTP_PORT,
         resource_manager_port=daemons.RESOURCE_MANAGER_HTTP_PORT,
@@ -192,8 +173,8 @@ def _agent(cluster: Cluster, settings: PodSettings) -> Manifest:
     )
     return {
         "name": AGENT,
-        "image": settings.agent_image,
-        "imagePullPolicy": settings.agent_image_pull_policy,
+        "image": config.task.image,
+        "imagePullPolicy": config.task.image_pull_policy,
         "command": ["boathouse-task", "agent"],
         "env": [
             {"name": cluster_contract.AGENT_ENV, "value": msgspec.json.encode(spec).decode()},
@@ -207,90 +188,179 @@ def _agent(cluster: Cluster, settings: PodSettings) -> Manifest:
             {"name": "canary", "containerPort": daemons.CANARY_PORT, "protocol": "TCP"},
             {"name": "control", "containerPort": daemons.CONTROL_PORT, "protocol": "TCP"},
         ],
-        "resources": {"requests": {"memory": f"{sizes.AGENT_MIB}Mi"}, "limits": {"memory": _AGENT_LIMIT}},
+        "resources": {"requests": {"memory": f"{sizes.AGENT_MIB}Mi"}, "limits": {"memory": "96Mi"}},
         "securityContext": manifests.container_security(),
         "volumeMounts": [
-            containers.data_mount(daemons.AGENT_FOLDER),
-            containers.mount("refresh", daemons.REFRESH_FOLDER),
+            _data_mount(daemons.AGENT_FOLDER),
+            _mount(_REFRESH, daemons.REFRESH_FOLDER),
             *manifests.endpoint_mounts(),
         ],
     }
 
 
-def worker_pod(cluster: Cluster, host: str, role: Role, rendered: Rendered) -> Manifest:
-    """Return the manifest, without a node."""
+def _worker(cluster: Cluster, host: str, role: Role, rendered: files.Rendered) -> Manifest:
     heaps, spec = sizes.heaps(cluster, role), cluster.spec
     is_transient = role is Role.TRANSIENT
-    requests = cluster.transient if is_transient else cluster.core
+    requests = cluster.requests[role]
     scratch_bytes = quantity.units((spec.transient if is_transient else spec.core).scratch) if spec.compute else 0
     offer = [  # from which the settings of a NodeManager say what it offers
         (daemons.YARN_MEMORY_ENV, str(heaps.yarn_mb)),
         (daemons.YARN_VCORES_ENV, str(-(-requests.cpu_milli // 1000))),
         *([(daemons.LABELS_ENV, "config")] if is_transient else []),
     ]
-    hadoop = []
+    containers = []
     for daemon, size in heaps.daemons.items():
-        env, mounts = [], [containers.data_mount(daemons.BLOCKS_FOLDER)]
+        env, mounts = [], [_data_mount(daemons.BLOCKS_FOLDER)]
         if daemon is daemons.NODE_MANAGER:
-            env, mounts = offer, [containers.mount(_LOCAL, daemons.LOCAL_FOLDER)]
-        hadoop.append(containers.daemon(cluster, host, daemon, size, env=env, mounts=mounts))
-    containers.with_storage(hadoop[0], cluster, scratch_bytes)
-    containers.with_cpu(hadoop, requests, [_CPU_WEIGHTS[daemon] for daemon in heaps.daemons])
-    volumes = [containers.conf_volume(cluster, rendered), containers.empty_volume(containers.TMP)]
-    if role is Role.CORE:
-        volumes.append(containers.data_volume(cluster, host))
-    if spec.compute:
-        volumes.append(containers.empty_volume(_LOCAL, quantity.format_bytes(scratch_bytes)))
-    return _pod(cluster, host, role, rendered, hadoop, volumes)
+            env, mounts = offer, [_mount(_LOCAL, daemons.LOCAL_FOLDER)]
+        containers.append(_daemon(cluster, host, daemon, size, env=env, mounts=mounts))
+    _add_storage(containers[0], cluster, scratch_bytes)
+    _add_cpu(containers, requests, [_CPU_WEIGHTS[daemon] for daemon in heaps.daemons])
+    volumes = [
+        _empty_volume(_TMP),
+        *([_data_volume(cluster, host)] if role is Role.CORE else []),
+        *([_empty_volume(_LOCAL, scratch_bytes)] if spec.compute else []),
+    ]
+    return _pod(cluster, host, role, rendered, containers, volumes)
 
 
-def node_pod(pod: facts.PodFacts) -> NodePod | None:
-    """Return the node of a pod; None if the pod is not a node of a cluster."""
-    labels = pod.metadata.labels
-    host = labels.get(LABEL_HOST, "")
-    role = model.role_of(host)
-    if role is None or labels.get(LABEL_TASK_TYPE) != role:
-        return None
-    statuses = pod.status.container_statuses
-    has_started = any(status.state.running or status.state.terminated for status in statuses)
-    life = pod_life.life_by_phase(pod, has_started=has_started)
-    return NodePod(
-        name=pod.metadata.name,
-        uid=pod.metadata.uid,
-        host=host,
-        role=role,
-        number=model.number_of(host),
-        node=pod.node_name or None,
-        address=pod.status.pod_ip,
-        life=life,
-        is_ready=life is PodLife.RUNNING and all(status.ready for status in statuses),
-        settings=pod.metadata.annotations.get(ANNOTATION_SETTINGS, ""),
-        deleting_since_s=pod_life.deleting_since_s(pod),
-        problem=_problem(pod) if life.is_live else None,
-        resources=pod.resources,
-    )
+# Volumes
 
 
-def _problem(pod: facts.PodFacts) -> Problem | None:
-    """Return why the NameNode does not use its volume, or the first reason why a container does not start."""
-    problems = (pod_life.problem(status) or _crash(status) for status in pod.status.container_statuses)
-    return _refusal(pod_life.container(pod, daemons.NAME_NODE.container)) or next(filter(None, problems), None)
+def _data_volume(cluster: Cluster, host: str) -> Manifest:
+    volume = objects.volume(cluster, host)
+    assert volume is not None
+    if not volume.empty_dir:
+        return {"name": _DATA, "persistentVolumeClaim": {"claimName": cluster.named(host)}}
+    medium = {"medium": volume.medium} if volume.medium else {}
+    return {"name": _DATA, "emptyDir": {**medium, "sizeLimit": quantity.format_bytes(quantity.units(volume.size))}}
 
 
-def _crash(status: wire.ContainerStatus) -> Problem | None:
-    waiting, ended = status.state.waiting, status.last_state.terminated
-    if waiting is None or waiting.reason != CRASHING or ended is None:
-        return None
-    last = printable(ended.message.strip()[-_MAX_LOG:], _MAX_LOG)
-    message = f"the container {status.name} ended with exit code {ended.exit_code}" + (f": {last}" if last else "")
-    return Problem(reason=CRASHING, message=message)
+def _empty_volume(name: str, most_bytes: int | None = None) -> Manifest:
+    return {"name": name, "emptyDir": {} if most_bytes is None else {"sizeLimit": quantity.format_bytes(most_bytes)}}
 
 
-def _refusal(status: wire.ContainerStatus | None) -> Problem | None:
-    """Return why the NameNode's volume is refused. This holds while its container starts again, until it is ready."""
-    ended = (status.state.terminated or status.last_state.terminated) if status else None
-    if status is None or status.ready or ended is None or ended.exit_code != REFUSED:
-        return None
-    match = _REFUSAL.match(ended.message)
-    reason, message = (match["reason"], match["message"]) if match else (Reason.NAME_VOLUME_EMPTY, ended.message)
-    return Problem(reason=reason, message=printable(message.strip(), pod_life.MAX_MESSAGE))
+def _data_mount(path: str) -> Manifest:
+    """Return the mount of a part of the volume, which is the last element of the path."""
+    return {"name": _DATA, "mountPath": path, "subPath": path.rpartition("/")[2]}
+
+
+def _mount(name: str, path: str) -> Manifest:
+    return {"name": name, "mountPath": path}
+
+
+# Containers with Hadoop
+
+
+def _daemon(
+    cluster: Cluster,
+    host: str,
+    program: daemons.Daemon,
+    size: sizes.Memory,
+    *,
+    env: Sequence[tuple[str, str]] = (),
+    mounts: Sequence[Manifest] = (),
+) -> Manifest:
+    """Return the container of a daemon, without CPU (see `_add_cpu`).
+
+    A daemon has no liveness probe: a long garbage collection is no failure, and a JVM that fails ends.
+    """
+    command = ("start.sh", program.java_class)
+    container = _container(cluster, host, program.container, command, size, env=env, mounts=mounts)
+    if program.port:
+        container["ports"] = [{"name": program.container, "containerPort": program.port, "protocol": "TCP"}]
+        container["readinessProbe"] = {"tcpSocket": {"port": program.port}, "periodSeconds": 5}
+    return container
+
+
+def _refresh(cluster: Cluster) -> Manifest:
+    """Return the container that carries out the agent's requests with the commands of the cluster's image."""
+    command = ("refresh.sh", daemons.REFRESH_FOLDER, cluster_contract.TRANSIENT_LABEL)
+    options, mounts = ["-XX:TieredStopAtLevel=1"], [_mount(_REFRESH, daemons.REFRESH_FOLDER)]
+    size = sizes.Memory(limit_mib=256, heap_mib=64)
+    container = _container(cluster, MASTER, _REFRESH, command, size, options=options, mounts=mounts)
+    container["resources"]["requests"]["memory"] = f"{sizes.REFRESH_MIB}Mi"
+    return container
+
+
+def _add_cpu(containers: list[Manifest], requests: Requests, weights: Sequence[int]) -> None:
+    """Divide the pod's CPU by weight among its containers.
+
+    Each container may use all of it: with a part, the start of a JVM would take minutes.
+    """
+    shares = [requests.cpu_milli * weight // sum(weights) for weight in weights]
+    shares[0] += requests.cpu_milli - sum(shares)
+    for container, share in zip(containers, shares, strict=True):
+        container["resources"]["requests"]["cpu"] = quantity.format_milli(share)
+        container["resources"]["limits"]["cpu"] = quantity.format_milli(requests.cpu_milli)
+
+
+def _add_storage(container: Manifest, cluster: Cluster, least_bytes: int = 0) -> None:
+    """Add the pod's ephemeral storage to one of its containers: the kubelet compares the sum of all with the limit."""
+    default, resources = cluster.config.hadoop.ephemeral_storage, container["resources"]
+    if default.request_bytes:
+        resources["requests"]["ephemeral-storage"] = quantity.format_bytes(default.request_bytes)
+    if default.limit_bytes:
+        limit = max(default.limit_bytes, least_bytes)
+        resources["limits"]["ephemeral-storage"] = quantity.format_bytes(limit)
+
+
+def _container(
+    cluster: Cluster,
+    host: str,
+    name: str,
+    command: Sequence[str],
+    size: sizes.Memory,
+    *,
+    options: Sequence[str] = (),
+    env: Sequence[tuple[str, str]] = (),
+    mounts: Sequence[Manifest] = (),
+) -> Manifest:
+    """Return a container with Hadoop, with its settings, a name for its user, and a temporary folder.
+
+    Its variables are a default, the user's, then ours, so that ours win. The JVM forgets addresses soon: a master that
+    starts again has another one.
+    """
+    java_options = [
+        f"-Xmx{size.heap_mib}m",
+        *(["-XX:+UseSerialGC"] if size.limit_mib < _PARALLEL_FROM_MIB else []),
+        "-XX:+ExitOnOutOfMemoryError",
+        "-XX:-UsePerfData",
+        *(["-Djava.net.preferIPv4Stack=true"] if cluster.config.hadoop.prefer_ipv4 else []),
+        "-Dsun.net.inetaddr.ttl=5",
+        "-Dsun.net.inetaddr.negative.ttl=1",
+        files.ADD_OPENS,
+        *options,
+    ]
+    ours = {
+        "JAVA_HOME": cluster.spec.java_home,
+        "HADOOP_CONF_DIR": daemons.CONF_FOLDER,
+        "HADOOP_USER_NAME": hadoop.USER,
+        "BOATHOUSE_CLASSPATH": cluster.spec.classpath,
+        "BOATHOUSE_JAVA_OPTS": " ".join(java_options),
+        daemons.FQDN_ENV: cluster.fqdn(host),
+        "BOATHOUSE_MASTER": cluster.fqdn(MASTER),
+    }
+    return {
+        "name": name,
+        "image": cluster.image,
+        "imagePullPolicy": cluster.spec.image_pull_policy,
+        "command": ["sh", f"{daemons.CONF_FOLDER}/{command[0]}", *command[1:]],
+        "env": [
+            *manifests.variables([hadoop.ARENAS]),
+            *map(manifests.as_json, cluster.spec.env or ()),
+            *manifests.variables(ours.items()),
+            *manifests.field_variables(("BOATHOUSE_POD_IP", "status.podIP")),
+            *manifests.variables(env),
+        ],
+        "resources": {"requests": {"memory": f"{size.limit_mib}Mi"}, "limits": {"memory": f"{size.limit_mib}Mi"}},
+        "securityContext": manifests.container_security(),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": _CONF, "mountPath": daemons.CONF_FOLDER, "readOnly": True},
+            {"name": _CONF, "mountPath": "/etc/passwd", "subPath": files.USERS_FILE, "readOnly": True},
+            {"name": _CONF, "mountPath": "/etc/group", "subPath": files.GROUPS_FILE, "readOnly": True},
+            {"name": _TMP, "mountPath": "/tmp", "subPath": name},  # noqa: S108 - inside the pod
+            *mounts,
+        ],
+    }

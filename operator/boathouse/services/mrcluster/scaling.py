@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from boathouse.scheduling import scheduler
+from boathouse.scheduling import adjuster
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_events import Publisher
 from boathouse.services.mrcluster.planning.observation import Target
@@ -21,10 +21,7 @@ AT_MAXIMUM: Final = "AtMaximum"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A cluster as the policies know it, with how many tasks of each class are not placed.
-
-    `worker` is the class of the nodes that it grows by.
-    """
+    """A cluster as the policies know it, with how many tasks of each class are not placed; it grows by `worker`."""
 
     job: model.Job
     classes: tuple[model.TaskClass, ...]
@@ -35,12 +32,9 @@ class Submission:
 
 @dataclasses.dataclass(slots=True)
 class _Entry:
-    """A cluster.
+    """A cluster: what its policy was told last, where its master then was, and a decision that no plan has used.
 
-    Attributes:
-        load: What its policy was told last; None while the cluster cannot be resized.
-        node: Where its master was at the last report.
-        target: The decision that no plan has used.
+    The load is None while the cluster cannot be resized.
     """
 
     submission: Submission
@@ -107,7 +101,7 @@ class Scaling:
         uid = ObjectUid(decision.job)
         entry = self._entries.get(uid)
         if entry is None:
-            return scheduler.NO_CLUSTER
+            return adjuster.NO_CLUSTER
         if entry.load is None:
             return NOT_READY
         change = decision.workers - entry.load.nodes

@@ -22,11 +22,8 @@ AGENT_MIB: Final = 48
 _OFF_HEAP_MIB: Final = 128
 """Metaspace, threads, code and buffers of a JVM with a small heap."""
 _LEAST_HEAP_MIB: Final = 192
-_MOST_HEAP_MIB: Final = 1024
 AM_MEMORY: Final = "yarn.app.mapreduce.am.resource.mb"
 MAP_MEMORY: Final = "mapreduce.map.memory.mb"
-_AM_MB: Final = 384
-_MAP_MB: Final = 512
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,25 +36,16 @@ class Memory:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Heaps:
-    """The memory of a pod by daemon, in the order of the containers.
-
-    `yarn_mb` is what a NodeManager offers to containers of applications; 0 without one.
-    """
+    """The memory of a pod by daemon, in the order of the containers, and what a NodeManager offers to YARN, or 0."""
 
     daemons: Mapping[Daemon, Memory]
     yarn_mb: int = 0
 
 
 def heaps_of_pod(role: Role, limit_bytes: int, *, compute: bool = True, in_memory_bytes: int = 0) -> Heaps:
-    """Return how the pod of a role divides its memory.
-
-    `in_memory_bytes` is the size of a core node's volume if it is in memory, which counts for its DataNode's container.
-
-    Raises:
-        ValueError: The daemons need more.
-    """
+    """Return how the pod of a role divides its memory; `in_memory_bytes` is the size of a core node's volume there."""
     limit_mib = limit_bytes // MIB
-    heap_mib = min(max(limit_mib // 10, _LEAST_HEAP_MIB), _MOST_HEAP_MIB)
+    heap_mib = min(max(limit_mib // 10, _LEAST_HEAP_MIB), 1024)
     small = Memory(limit_mib=heap_mib + _OFF_HEAP_MIB, heap_mib=heap_mib)
     match role:
         case Role.MASTER:
@@ -124,10 +112,9 @@ def heaps(cluster: Cluster, role: Role) -> Heaps:
     """Return how the pods of a role divide their memory."""
     volume = cluster.spec.core.volume
     in_memory = role is Role.CORE and volume.empty_dir and volume.medium == "Memory"
-    requests = {Role.MASTER: cluster.master, Role.CORE: cluster.core, Role.TRANSIENT: cluster.transient}[role]
     return heaps_of_pod(
         role,
-        requests.memory_bytes,
+        cluster.requests[role].memory_bytes,
         compute=cluster.spec.compute,
         in_memory_bytes=quantity.units(volume.size) if in_memory else 0,
     )
@@ -135,21 +122,17 @@ def heaps(cluster: Cluster, role: Role) -> Heaps:
 
 def of(cluster: Cluster) -> Sizes:
     """Return the sizes of a cluster with YARN: the user's, or defaults that fit."""
-    core_mb = heaps(cluster, Role.CORE).yarn_mb
-    transient_mb = heaps(cluster, Role.TRANSIENT).yarn_mb
+    core_mb, transient_mb = (heaps(cluster, role).yarn_mb for role in (Role.CORE, Role.TRANSIENT))
     return Sizes(
         core_mb=core_mb,
         transient_mb=transient_mb,
-        am_mb=_setting(cluster, AM_MEMORY, min(_AM_MB, core_mb)),
-        map_mb=_setting(cluster, MAP_MEMORY, min(_MAP_MB, core_mb, transient_mb)),
+        am_mb=_setting(cluster, AM_MEMORY, min(384, core_mb)),
+        map_mb=_setting(cluster, MAP_MEMORY, min(512, core_mb, transient_mb)),
     )
 
 
 def check(cluster: Cluster) -> None:
-    """Refuse a cluster whose daemons or jobs have too little memory.
-
-    An ApplicationMaster runs on a core node; a map needs room beside it, or on another node.
-    """
+    """Refuse a cluster whose daemons have too little memory, or a map beside its ApplicationMaster on a core node."""
     heaps(cluster, Role.MASTER)
     heaps(cluster, Role.CORE)
     if not cluster.spec.compute:

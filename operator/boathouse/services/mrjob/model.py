@@ -11,7 +11,7 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
-from boathouse.services.frame.applicants import Applicant, applicant
+from boathouse.services.frame.admission import Applicant, applicant
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
 from boathouse.services.mrjob import on_cluster
 from boathouse_task import contract, formats
@@ -97,11 +97,6 @@ class Job(Applicant):
     housekeeping: Stage
     deleting_since_s: float | None = None
     suspend_reducers_until: str | None = None
-
-    @property
-    def key(self) -> str:
-        """Namespace and name, `NAMESPACE/NAME`."""
-        return f"{self.namespace}/{self.name}"
 
     @property
     def cluster(self) -> str:

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
+from aiohttp import StreamReader
+
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors
 from boathouse.fair import ALL, Buckets
@@ -19,7 +21,7 @@ from boathouse.listening.connections import Places
 from boathouse.services.mrjob import splits
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.splits import StoredPlan
-from boathouse.services.progress.limits import Reason, Rejected, Stream, receive
+from boathouse.services.progress.limits import Reason, Rejected, receive
 from boathouse.telemetry import logs
 from boathouse_task import contract
 
@@ -49,7 +51,7 @@ class PlanIntake:
         if self._budget.level(ALL) <= 0 or self._budgets.level(namespace) <= 0:
             raise Rejected(Reason.TOO_MANY_POSTS)
 
-    async def read(self, namespace: str, stream: Stream, length: int | None, *, gzipped: bool) -> StoredPlan:
+    async def read(self, namespace: str, stream: StreamReader, length: int | None, *, gzipped: bool) -> StoredPlan:
         """Receive and decode a plan, of `length` bytes or None; raises `Rejected` beyond limits, or if it is none."""
         with self._places.place(namespace) as free:
             if not free:

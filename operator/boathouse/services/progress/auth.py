@@ -13,11 +13,11 @@ import dataclasses
 import hashlib
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
-from boathouse.cluster import errors, written
+from boathouse.cluster import client, errors, written
 from boathouse.fair import ALL, Buckets
 from boathouse.services.progress.limits import Cache, Reason
 
@@ -73,10 +73,7 @@ _decoder = msgspec.json.Decoder(_Payload)
 
 
 def read_claims(token: str, audience: str, now_s: float) -> Caller | None:
-    """Return the pod that a token claims to be projected into.
-
-    None for a token that no TokenReview would accept: malformed, expired, of another audience or not of a pod.
-    """
+    """Return the pod that a token claims; None for one that is malformed, expired, or for another audience."""
     parts = token.split(".", _PARTS)
     if len(token) > MAX_TOKEN_CHARS or len(parts) != _PARTS or not token.isascii():
         return None
@@ -94,31 +91,18 @@ def read_claims(token: str, audience: str, now_s: float) -> Caller | None:
 Verdict = Caller | Reason
 
 
-class Reviewer(Protocol):
-    """Sends a TokenReview to the API server; `ApiClient` implements it."""
-
-    async def token_review(self, token: str, audience: str) -> written.TokenReviewStatus:
-        """Return the status of a token's review."""
-        ...
-
-
 class Authenticator:
-    """Reviews tokens, and caches the results by a token's hash.
-
-    `reviewed` is called with the result of each review, one of `RESULTS`.
-    """
+    """Reviews tokens, and caches the results by a token's hash; each is passed to `reviewed`."""
 
     def __init__(
         self,
-        reviewer: Reviewer,
+        api: client.ApiClient,
         audience: str,
         *,
         reviewed: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._reviewer = reviewer
-        self._audience = audience
-        self._reviewed = reviewed
+        self._api, self._audience, self._reviewed = api, audience, reviewed
         self._good: Cache[bytes, Caller] = Cache(CACHE_S, clock)
         self._bad: Cache[bytes, Reason] = Cache(BAD_CACHE_S, clock)
         self._pending: dict[bytes, asyncio.Task[Verdict]] = {}
@@ -170,7 +154,7 @@ class Authenticator:
     async def _review(self, digest: bytes, token: str) -> Verdict:
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                caller = _caller(await self._reviewer.token_review(token, self._audience))
+                caller = _caller(await self._api.token_review(token, self._audience))
         except (errors.ClusterError, TimeoutError):
             self._reviewed("error")
             return Reason.REVIEW_FAILED

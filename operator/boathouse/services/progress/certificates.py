@@ -1,10 +1,8 @@
 """The progress endpoint's certificate, signed by an authority of this replica, and all authorities that tasks trust.
 
 The authority exists as long as the pod: its key is in a folder in the pod's memory, so that tasks trust a restarted
-container. The cluster stores only the authority's certificate.
-
-Each replica adds its own to one ConfigMap. The leader copies all of them to the namespaces with jobs, so that tasks
-trust the standby before it becomes the leader.
+container. Each replica adds the certificate of its own to one ConfigMap. The leader copies all of them to the
+namespaces with jobs, so that tasks trust the standby before it becomes the leader.
 """
 
 import asyncio
@@ -164,16 +162,10 @@ def _save(folder: pathlib.Path, made: Authority) -> None:
 
 
 class Bundles:
-    """Maintains `boathouse-progress-ca` in the operator's namespace and in those with jobs.
-
-    `replica` is the name of this pod, the key of its authority.
-    """
+    """Maintains `boathouse-progress-ca` in the operator's namespace, by this pod's name, and in those with jobs."""
 
     def __init__(self, api: client.ApiClient, *, namespace: str, replica: str, now: Callable[[], dt.datetime]) -> None:
-        self._api = api
-        self._namespace = namespace
-        self._replica = replica
-        self._now = now
+        self._api, self._namespace, self._replica, self._now = api, namespace, replica, now
         self._pem = ""
         self._bundle = ""
         self._published: dict[str, str] = {}

@@ -1,7 +1,4 @@
-"""The reasons for which the progress endpoint refuses a request, and its limits.
-
-They limit the rate of a pod's reports and acknowledgements, and the concurrent requests of a namespace and a pod.
-"""
+"""The reasons for which the progress endpoint refuses a request, and limits of rates and concurrent requests."""
 
 import asyncio
 import collections
@@ -10,10 +7,10 @@ import dataclasses
 import enum
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import Final, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, Generic, TypeVar
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 
 from boathouse.listening.connections import Places
 
@@ -101,16 +98,11 @@ ANSWERS: Final[Mapping[Reason, Answer]] = {
 
 
 class Rejected(Exception):  # noqa: N818 - a response, not an error of the operator
-    """Raised by a handler that refuses its request.
-
-    Attributes:
-        detail: What is wrong with this request, in addition to the reason's message.
-    """
+    """Raised by a handler that refuses its request, with what is wrong beside the reason's message."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
         super().__init__(reason)
-        self.reason = reason
-        self.detail = detail
+        self.reason, self.detail = reason, detail
 
     def response(self) -> web.Response:
         """Return the HTTP response."""
@@ -118,13 +110,6 @@ class Rejected(Exception):  # noqa: N818 - a response, not an error of the opera
         headers = {"Retry-After": str(answer.retry_after_s)} if answer.retry_after_s else None
         text = f"{answer.text}: {self.detail}" if self.detail else answer.text
         return web.Response(status=answer.status, text=text, headers=headers)
-
-
-class Stream(Protocol):
-    """The body of a request: aiohttp's `StreamReader` implements it."""
-
-    def iter_any(self) -> AsyncIterator[bytes]:
-        """Yield the body in pieces, as they arrive."""
 
 
 class Cache(Generic[K, V]):
@@ -175,7 +160,7 @@ class Limits:
         if last_s is not None and self._clock() - last_s < distance_s:
             raise Rejected(Reason.TOO_OFTEN)
 
-    async def receive_report(self, stream: Stream, namespace: str, pod_uid: str, *, most_bytes: int) -> bytes:
+    async def receive_report(self, stream: StreamReader, namespace: str, pod_uid: str, *, most_bytes: int) -> bytes:
         """Return the body of a report, and store its time; raises `Rejected` as `receive` does, or beyond the limit."""
         self._reported.put(pod_uid, self._clock())
         with self._bodies.place(namespace) as free:
@@ -187,7 +172,7 @@ class Limits:
         """Raise `Rejected` if a pod has acknowledged an order within `ACKNOWLEDGEMENT_DISTANCE_S`."""
         self._check(self._acknowledged.get(pod_uid), ACKNOWLEDGEMENT_DISTANCE_S)
 
-    async def receive_acknowledgement(self, stream: Stream, pod_uid: str, *, most_bytes: int) -> bytes:
+    async def receive_acknowledgement(self, stream: StreamReader, pod_uid: str, *, most_bytes: int) -> bytes:
         """Return the body of an acknowledgement, and store its time; raises `Rejected` as `receive` does."""
         self._acknowledged.put(pod_uid, self._clock())
         return await receive(stream, most_bytes=most_bytes, within_s=ACKNOWLEDGEMENT_READ_S)
@@ -201,7 +186,7 @@ class Limits:
             yield
 
 
-async def receive(stream: Stream, *, most_bytes: int, within_s: float) -> bytes:
+async def receive(stream: StreamReader, *, most_bytes: int, within_s: float) -> bytes:
     """Return the body of a request; raises `Rejected` if it is too large or too slow, or its sender is gone."""
     content = bytearray()
     try:

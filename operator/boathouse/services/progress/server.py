@@ -9,18 +9,18 @@ import contextlib
 import dataclasses
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
-import prometheus_client as prometheus
 from aiohttp import web
 
-from boathouse.cluster import server_time
+from boathouse.cluster import client, server_time
 from boathouse.listening import listener
 from boathouse.listening.connections import Limits, Rate
 from boathouse.listening.listener import Listener
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.progress.auth import RESULTS, Authenticator, Caller, Reviewer, read_claims
+from boathouse.services.frame.pod_life import ObservedPod
+from boathouse.services.progress.auth import RESULTS, Authenticator, Caller, read_claims
 from boathouse.services.progress.limits import Reason, Rejected
 from boathouse.telemetry import metrics
 from boathouse_task import contract
@@ -46,24 +46,12 @@ _BEARER: Final = "Bearer "
 _DETAIL_CHARS: Final = 200
 
 
-class Pod(Protocol):
-    """A pod of an object."""
-
-    @property
-    def uid(self) -> str:
-        """UID of the pod."""
-
-
-PodT = TypeVar("PodT", bound=Pod)
+PodT = TypeVar("PodT", bound=ObservedPod)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sender(Generic[PodT]):
-    """The live pod that a request claims as its sender. Handlers get it after its verification.
-
-    Attributes:
-        claimed: The pod that the token names.
-    """
+    """The live pod, and what its token claims, of a request that a handler gets after their verification."""
 
     claimed: Caller
     object_uid: ObjectUid
@@ -72,13 +60,10 @@ class Sender(Generic[PodT]):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Route(Generic[PodT]):
-    """One route of a kind.
+    """One route of a kind, below `/v1/jobs/{namespace}/{uid}/`; a part `{pod}` is the sender's name.
 
-    Attributes:
-        path: Path below `/v1/jobs/{namespace}/{uid}/`. A part `{pod}` is the sender's name.
-        handle: Returns the response, which is sent as JSON.
-        check: Raises `Rejected` to refuse a request. It must be cheap: it runs before the token is reviewed, and
-            again afterwards.
+    `handle` returns the response, which is sent as JSON. `check` raises `Rejected`, and must be cheap: it runs before
+    the token is reviewed, and again afterwards.
     """
 
     method: str
@@ -93,36 +78,23 @@ Find = Callable[[ObjectUid, Caller], PodT | None]
 
 
 class ProgressServer:
-    """Serves the routes of the kinds.
-
-    Attributes:
-        application: The routes, for a server that does not decompress bodies.
-    """
+    """Serves the routes of the kinds."""
 
     listener: Listener | None = None
 
-    def __init__(self, reviewer: Reviewer, metrics_: metrics.Metrics) -> None:
+    def __init__(self, api: client.ApiClient, metrics_: metrics.Metrics) -> None:
         self.application = web.Application(middlewares=[self._answer])
-        self._rejections = _counter(
-            metrics_,
-            "boathouse_progress_rejections",
-            "Requests and connections that the progress endpoint refused",
-            "reason",
-            Reason,
+        target, rejected = metrics_.registry, "Requests and connections that the progress endpoint refused"
+        self._reject = metrics.counter(target, "progress_rejections", rejected, reason=tuple(Reason))
+        reviews = metrics.counter(
+            target, "token_reviews", "Tokens of tasks that the API server reviewed", result=RESULTS
         )
-        reviews = _counter(
-            metrics_, "boathouse_token_reviews", "Tokens of tasks that the API server reviewed", "result", RESULTS
-        )
-        metrics_.gauges.add(
-            metrics.Gauge(
-                name="boathouse_progress_connections",
-                documentation="Connections to the progress endpoint",
-                read=lambda: {(): float(self.listener.open if self.listener is not None else 0)},
-            )
-        )
-        self._authenticator = Authenticator(
-            reviewer, contract.TOKEN_AUDIENCE, reviewed=lambda result: reviews.labels(result).inc()
-        )
+        connections = "Connections to the progress endpoint"
+        metrics_.gauges.add(metrics.Gauge("boathouse_progress_connections", connections, self._open))
+        self._authenticator = Authenticator(api, contract.TOKEN_AUDIENCE, reviewed=reviews)
+
+    def _open(self) -> float:
+        return 0 if self.listener is None else self.listener.open
 
     def add(self, find: Find[PodT], routes: Iterable[Route[PodT]]) -> None:
         """Add the routes of a kind, for the pods that `find` returns."""
@@ -138,7 +110,7 @@ class ProgressServer:
             limits=LIMITS,
             host=host,
             context=context,
-            rejected=lambda refusal: self._rejections.labels(refusal.value).inc(),
+            rejected=self._reject,
         ) as self.listener:
             yield self.listener.port
 
@@ -175,7 +147,7 @@ class ProgressServer:
             refusal = Rejected(Reason.UNKNOWN_PATH)
         except (ValueError, RecursionError, web.RequestPayloadError) as error:
             refusal = Rejected(Reason.MALFORMED, str(error)[:_DETAIL_CHARS])
-        self._rejections.labels(refusal.reason.value).inc()
+        self._reject(refusal.reason)
         return refusal.response()
 
 
@@ -200,13 +172,3 @@ def _live(pod: PodT | None, claimed: Caller) -> PodT:
     if pod.uid != claimed.pod_uid:
         raise Rejected(Reason.ANOTHER_POD)
     return pod
-
-
-def _counter(
-    metrics_: metrics.Metrics, name: str, documentation: str, label: str, values: Iterable[str]
-) -> prometheus.Counter:
-    """Return a counter with one label, all of whose values are initialized."""
-    counter = prometheus.Counter(name, documentation, [label], registry=metrics_.registry)
-    for value in values:
-        counter.labels(value)
-    return counter

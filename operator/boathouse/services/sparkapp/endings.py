@@ -6,11 +6,9 @@ from typing import Final
 from boathouse.resources import names
 from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType, Reason
-from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.frame import pod_life
-from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.model import AppState
-from boathouse.services.sparkapp.observation import DriverPod, Observation
+from boathouse.services.sparkapp.observation import DriverPod, Ending, Observation
 
 MAX_MESSAGE: Final = 1200
 IMAGE_S: Final = 300.0
@@ -24,20 +22,23 @@ whatever the timeouts of the application: a driver may request one that fits now
 _MISSING: Final = frozenset({names.Reason.SECRET_NOT_FOUND, names.Reason.CONFIG_MAP_NOT_FOUND})
 
 
-def ending_of_current(observation: Observation, state: AppState) -> Attempt | None:
+def ending_of_current(observation: Observation, state: AppState) -> wire.Attempt | None:
     """Return how the current attempt ended; None while it is in progress."""
     pod = observation.driver(state.attempt)
     if pod is None:
         was_there = observation.is_lost or state.phase in {"Starting", "Running"}
-        message = "the driver's pod is gone: it was deleted, or its node was removed"
-        return _infrastructure(observation, state, None, Reason.DRIVER_LOST, message) if was_there else None
-    match pod.state:
-        case PodLife.SUCCEEDED:
-            return ended(observation, state, pod, cause=None)
-        case PodLife.FAILED:
-            return _failed(observation, state, pod)
-        case PodLife.UNPLACED | PodLife.STARTING | PodLife.RUNNING:
-            return _lost(observation, state, pod) or _too_slow(observation, state, pod)
+        end = _lost("the driver's pod is gone: it was deleted, or its node was removed") if was_there else None
+    elif pod.state is pod_life.PodLife.SUCCEEDED:
+        return ended(observation, state, pod, cause=None)
+    elif pod.state is pod_life.PodLife.FAILED:
+        end = _failed(pod)
+    else:
+        end = _silent(observation, pod) or _too_slow(observation, state, pod)
+    if end is None:
+        return None
+    cause: wire.Cause = "Infrastructure" if end.is_infrastructure else "Application"
+    exit_code = None if end.is_infrastructure else end.exit_code
+    return ended(observation, state, pod, cause=cause, reason=end.reason, message=end.message, exit_code=exit_code)
 
 
 def is_over(observation: Observation, pod: DriverPod) -> bool:
@@ -52,7 +53,7 @@ def lost_at_s(observation: Observation, deleting_since_s: float) -> float:
     return deleting_since_s + observation.app.spec.timeouts.driver_lost_seconds
 
 
-def counted(observation: Observation, state: AppState, end: Attempt) -> AppState:
+def counted(observation: Observation, state: AppState, end: wire.Attempt) -> AppState:
     """Return the state with an attempt that ended, and with its failure counted.
 
     The stages and tasks that the driver reported last, up to ten seconds before its end, are over.
@@ -76,7 +77,7 @@ def counted(observation: Observation, state: AppState, end: Attempt) -> AppState
     )
 
 
-def retry_after_s(observation: Observation, state: AppState, end: Attempt) -> float | None:
+def retry_after_s(observation: Observation, state: AppState, end: wire.Attempt) -> float | None:
     """Return how long to wait before the next attempt; None if there is none.
 
     An attempt whose driver never ran is repeated under each policy: nothing of the program has happened.
@@ -95,41 +96,38 @@ def retry_after_s(observation: Observation, state: AppState, end: Attempt) -> fl
     return min(doubled, float(policy.max_retry_interval_seconds))
 
 
-def _failed(observation: Observation, state: AppState, pod: DriverPod) -> Attempt:
-    ending = pod.ending
-    if ending is None:
-        return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, "the driver's pod failed without a reason")
+def _failed(pod: DriverPod) -> Ending:
+    ending = pod.ending or _lost("the driver's pod failed without a reason")
     if ending.is_infrastructure:
-        return _infrastructure(observation, state, pod, ending.reason, ending.message)
-    return ended(
-        observation,
-        state,
-        pod,
-        cause="Application",
-        reason=names.Reason.OOM_KILLED if ending.reason == pod_life.OOM_KILLED else Reason.APPLICATION_FAILED,
-        message=ending.message or f"the driver ended with exit code {ending.exit_code}",
-        exit_code=ending.exit_code,
-    )
+        return ending
+    reason = names.Reason.OOM_KILLED if ending.reason == pod_life.OOM_KILLED else Reason.APPLICATION_FAILED
+    message = ending.message or f"the driver ended with exit code {ending.exit_code}"
+    return dataclasses.replace(ending, reason=reason, message=message)
 
 
-def _lost(observation: Observation, state: AppState, pod: DriverPod) -> Attempt | None:
+def _lost(message: str) -> Ending:
+    return Ending(reason=Reason.DRIVER_LOST, message=message, is_infrastructure=True)
+
+
+def _silent(observation: Observation, pod: DriverPod) -> Ending | None:
     if pod.node_gone:
-        return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, f"the driver's node {pod.node} was removed")
+        return _lost(f"the driver's node {pod.node} was removed")
     if not is_over(observation, pod):
         return None
     waited_s = observation.app.spec.timeouts.driver_lost_seconds
-    message = f"the driver's pod was deleted {waited_s} s ago, and its node {pod.node} does not confirm that it ended"
-    return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, message)
+    return _lost(
+        f"the driver's pod was deleted {waited_s} s ago, and its node {pod.node} does not confirm that it ended"
+    )
 
 
-def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> Attempt | None:
+def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> Ending | None:
     if pod.deleting_since_s is not None or pod.placed_s is None:
         return None
-    if pod.state is PodLife.STARTING:
-        return _not_started(observation, state, pod, observation.now_s - pod.placed_s)
+    if pod.state is pod_life.PodLife.STARTING:
+        return _not_started(observation, pod, observation.now_s - pod.placed_s)
     executors, minimum = observation.executors, observation.app.minimum
     limit_s = observation.app.spec.timeouts.executor_start_seconds
-    since_s = pod.started_s if pod.state is PodLife.RUNNING else None
+    since_s = pod.started_s if pod.state is pod_life.PodLife.RUNNING else None
     is_late = since_s is not None and 0 < limit_s <= observation.now_s - since_s
     has_requested = executors.pending + executors.running > 0
     was_ready = state.holds(ConditionType.EXECUTORS_READY)  # later losses of executors are the driver's to replace
@@ -137,28 +135,22 @@ def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> Atte
         return None
     why = f"{limit_s} s after the driver started (timeouts.executorStartSeconds)"
     message = f"{executors.running} of {minimum} executors run {why}"
-    return _infrastructure(observation, state, pod, Reason.EXECUTOR_START_TIMEOUT, message)
+    return Ending(reason=Reason.EXECUTOR_START_TIMEOUT, message=message, is_infrastructure=True)
 
 
-def _not_started(observation: Observation, state: AppState, pod: DriverPod, waited_s: float) -> Attempt | None:
+def _not_started(observation: Observation, pod: DriverPod, waited_s: float) -> Ending | None:
     problem, missing_s = pod.problem, observation.app.defaults.missing_object_timeout_seconds
     if problem is not None and problem.reason == names.Reason.IMAGE_PULL_FAILED and waited_s >= IMAGE_S:
         message = f"{problem.message}: correct spec.image, or add the Secret for its registry to spec.imagePullSecrets"
-        return ended(observation, state, pod, cause="Application", reason=problem.reason, message=message)
+        return Ending(reason=problem.reason, message=message)
     if problem is not None and problem.reason in _MISSING and waited_s >= missing_s:
-        return ended(observation, state, pod, cause="Application", reason=problem.reason, message=problem.message)
+        return Ending(reason=problem.reason, message=problem.message)
     limit_s = observation.app.spec.timeouts.driver_start_seconds
     if not 0 < limit_s <= waited_s:
         return None
     why = f": {problem.reason}: {problem.message}" if problem else ""
     message = f"the driver did not start within {limit_s} s on node {pod.node} (timeouts.driverStartSeconds){why}"
-    return _infrastructure(observation, state, pod, Reason.DRIVER_START_TIMEOUT, message)
-
-
-def _infrastructure(
-    observation: Observation, state: AppState, pod: DriverPod | None, reason: str, message: str
-) -> Attempt:
-    return ended(observation, state, pod, cause="Infrastructure", reason=reason, message=message)
+    return Ending(reason=Reason.DRIVER_START_TIMEOUT, message=message, is_infrastructure=True)
 
 
 def ended(
@@ -170,10 +162,10 @@ def ended(
     reason: str = "",
     message: str = "",
     exit_code: int | None = None,
-) -> Attempt:
+) -> wire.Attempt:
     """Return the end of an attempt, by default its success."""
     ended_s = pod.ended_s if pod else None
-    return Attempt(
+    return wire.Attempt(
         number=state.attempt,
         application_id=state.application_id,
         cause=cause,

@@ -16,8 +16,7 @@ from boathouse.scheduling.pods import facts
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_index import Later
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.sparkapp import pod_reader
-from boathouse.services.sparkapp.observation import AppPod
+from boathouse.services.sparkapp import observation
 
 LABEL_ROLE: Final = "spark-role"
 """Set by Spark on all pods of an application."""
@@ -28,21 +27,24 @@ _Owner = tuple[str, str]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Executor:
-    pod: AppPod
+    pod: observation.AppPod
     is_running: bool
     is_deleted: bool
 
 
 @dataclasses.dataclass(slots=True)
-class _Children:
-    """The executors of a driver by name, and how many of them run, and how many do not.
+class _Driver:
+    """The executors of a driver: by name, how many of them run and how many do not, and how many failed.
 
-    `gone` are those that ended or were deleted since they were taken last, by UID.
+    `gone` are those that ended or were deleted since they were taken last, by UID. `app` is the application of a driver
+    that is followed.
     """
 
     pods: dict[str, _Executor] = dataclasses.field(default_factory=dict)
-    gone: dict[str, AppPod] = dataclasses.field(default_factory=dict)
+    gone: dict[str, observation.AppPod] = dataclasses.field(default_factory=dict)
     counts: collections.Counter[bool] = dataclasses.field(default_factory=collections.Counter)
+    failed: int = 0
+    app: ObjectUid | None = None
 
 
 class ExecutorPods:
@@ -50,10 +52,8 @@ class ExecutorPods:
 
     def __init__(self, on_change: Callable[[str, str], None], later: Later) -> None:
         self._on_change, self._later = on_change, later
-        self._by_driver: dict[_Owner, _Children] = collections.defaultdict(_Children)
-        self._failed: collections.Counter[_Owner] = collections.Counter()
-        self._followed: dict[_Owner, ObjectUid] = {}
-        self._of_app: dict[ObjectUid, set[_Owner]] = {}
+        self._drivers: dict[_Owner, _Driver] = collections.defaultdict(_Driver)
+        self._of_app: dict[ObjectUid, set[_Owner]] = collections.defaultdict(set)
         self._due: set[_Owner] = set()
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
@@ -62,9 +62,9 @@ class ExecutorPods:
         owner = _owner(pod)
         if owner is None:
             return
-        executor = pod_reader.of_executor(pod)
+        executor = observation.of_executor(pod)
         if isinstance(change, store.Deleted):
-            self._by_driver[owner].gone.setdefault(executor.uid, pod_reader.ended(executor))
+            self._drivers[owner].gone.setdefault(executor.uid, observation.ended(executor))
             self._put(owner, executor.name, None)
         else:
             is_running = pod.status.phase == "Running" and executor.state.is_live
@@ -78,10 +78,11 @@ class ExecutorPods:
         owner = _owner(pod) if is_shown and pod.metadata.deletion_timestamp is None else None
         if owner is None:
             return
-        executor = pod_reader.of_executor(pod)
+        executor = observation.of_executor(pod)
         if executor.state is PodLife.FAILED:
-            self._failed[owner] += 1
-            self._by_driver[owner].gone[executor.uid] = executor
+            driver = self._drivers[owner]
+            driver.failed += 1
+            driver.gone[executor.uid] = executor
             self._notify_later(owner)
 
     def follow(self, namespace: str, driver_uid: str, *, app: ObjectUid, failed: int) -> None:
@@ -90,24 +91,29 @@ class ExecutorPods:
         All of this is dropped with the application: its driver may be gone before it.
         """
         owner = (namespace, driver_uid)
-        if owner not in self._followed:
-            self._followed[owner] = app
-            self._of_app.setdefault(app, set()).add(owner)
-            self._failed[owner] += failed
+        driver = self._drivers[owner]
+        if driver.app is None:
+            driver.app = app
+            driver.failed += failed
+            self._of_app[app].add(owner)
 
     def failed(self, namespace: str, driver_uid: str) -> int:
         """Return how many executors of a driver failed."""
-        return self._failed[namespace, driver_uid]
+        driver = self._drivers.get((namespace, driver_uid))
+        return driver.failed if driver else 0
 
     def forget(self, namespace: str, driver_uid: str) -> None:
         """Drop what only matters while a driver is there."""
-        self._failed.pop((namespace, driver_uid), None)
+        owner = (namespace, driver_uid)
+        driver = self._drivers.get(owner)
+        if driver is None:
+            return
+        if driver.app is not None:
+            self._of_app[driver.app].discard(owner)
+            if not self._of_app[driver.app]:
+                del self._of_app[driver.app]
+        driver.app, driver.failed = None, 0
         self.take(namespace, driver_uid)
-        app = self._followed.pop((namespace, driver_uid), None)
-        if app is not None:
-            self._of_app[app].discard((namespace, driver_uid))
-            if not self._of_app[app]:
-                del self._of_app[app]
 
     def forget_app(self, app: ObjectUid) -> None:
         """Drop what is kept of all drivers of a deleted application, also of those that are gone."""
@@ -116,37 +122,37 @@ class ExecutorPods:
 
     def count(self, namespace: str, driver_uid: str) -> tuple[int, int]:
         """Return how many executors of a driver are pending, and how many run."""
-        children = self._by_driver.get((namespace, driver_uid))
-        return (children.counts[False], children.counts[True]) if children else (0, 0)
+        driver = self._drivers.get((namespace, driver_uid))
+        return (driver.counts[False], driver.counts[True]) if driver else (0, 0)
 
-    def take(self, namespace: str, driver_uid: str) -> Sequence[AppPod]:
+    def take(self, namespace: str, driver_uid: str) -> Sequence[observation.AppPod]:
         """Return the executors of a driver that exist, and once each that is gone."""
-        children = self._by_driver.get((namespace, driver_uid))
-        if children is None:
+        driver = self._drivers.get((namespace, driver_uid))
+        if driver is None:
             return ()
-        gone, children.gone = children.gone, {}
-        if not children.pods:
-            del self._by_driver[namespace, driver_uid]
-        return [*(executor.pod for executor in children.pods.values()), *gone.values()]
+        gone, driver.gone = driver.gone, {}
+        if not (driver.pods or driver.failed or driver.app):
+            del self._drivers[namespace, driver_uid]
+        return [*(executor.pod for executor in driver.pods.values()), *gone.values()]
 
     def some(self, namespace: str, driver_uid: str, most: int) -> Sequence[tuple[str, str]]:
         """Return names and UIDs of a driver's executors that are not being deleted, at most so many."""
-        children = self._by_driver.get((namespace, driver_uid))
-        pods = children.pods if children else {}
+        driver = self._drivers.get((namespace, driver_uid))
+        pods = driver.pods if driver else {}
         live = ((name, executor.pod.uid) for name, executor in pods.items() if not executor.is_deleted)
         return tuple(itertools.islice(live, most))
 
     def _put(self, owner: _Owner, name: str, executor: _Executor | None) -> None:
-        children = self._by_driver[owner]
-        before = children.pods.get(name)
+        driver = self._drivers[owner]
+        before = driver.pods.get(name)
         if before == executor:
             return
         if before is not None:
-            del children.pods[name]
-            children.counts[before.is_running] -= 1
+            del driver.pods[name]
+            driver.counts[before.is_running] -= 1
         if executor is not None:
-            children.pods[name] = executor
-            children.counts[executor.is_running] += 1
+            driver.pods[name] = executor
+            driver.counts[executor.is_running] += 1
         self._notify_later(owner)
 
     def _notify_later(self, owner: _Owner) -> None:

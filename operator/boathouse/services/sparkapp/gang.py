@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Final
 from boathouse.cluster import catalogue, wire
 from boathouse.resources.sparkapp.names import TASK_TYPE_DRIVER, TASK_TYPE_EXECUTOR
 from boathouse.services.frame import manifests
-from boathouse.services.frame.manifests import Manifest
 from boathouse.services.sparkapp import pods, sizing
 from boathouse.services.sparkapp.model import SPARKAPPS, App, AttemptNames
 from boathouse.services.sparkapp.observation import DriverPod
@@ -36,10 +35,8 @@ _KEPT_OF_CONTAINERS: Final = ("name", "image", "resources", "securityContext")
 def resized(app: App, memory_bytes: int) -> App:
     """Return the application with the largest heap with which an executor's pod requests at most so much.
 
-    The application is returned unchanged if that is the heap of its spec.
-
-    Raises:
-        ValueError: An executor with the least heap requests more.
+    It is unchanged if that is the heap of its spec. Raises a ValueError if an executor with the least heap requests
+    more.
     """
     if memory_bytes >= app.executor.memory_bytes:
         return app
@@ -62,7 +59,7 @@ def _requests(app: App, heap: int) -> sizing.Requests:
     return sizing.executor({**app.conf, sizing.HEAP: f"{heap}m"}, is_python=app.is_python)
 
 
-def placeholder(manifest: Manifest) -> Manifest:
+def placeholder(manifest: manifests.Manifest) -> manifests.Manifest:
     """Return the placeholder of a pod, without a name."""
     metadata, spec = manifest["metadata"], manifest["spec"]
     claims = [volume for volume in spec["volumes"] if "persistentVolumeClaim" in volume]
@@ -142,12 +139,10 @@ def of(
     priority: int = 0,
     estimates: model.Estimates = model.UNKNOWN,
 ) -> Gang:
-    """Return the gang of an attempt.
+    """Return the gang of an attempt, whose minimum is 0 once the reservation of executors expired.
 
     The scheduler needs the driver for as long as it runs: executors are those of a driver that was submitted last. It
-    also counts which of the minimum the driver has created.
-
-    The minimum is 0 once the reservation of executors expired. `driver_uid` is that of a driver's pod that has no node
+    also counts which of the minimum the driver has created. `driver_uid` is that of a driver's pod that has no node
     yet. The estimates are of the executors' run times. The driver runs as long as they do.
     """
     names = app.attempt(attempt)
@@ -193,7 +188,9 @@ def program(app: App) -> str:
     return f"{app.namespace}/{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
 
 
-def _class(app: App, task_type: str, manifest: Manifest, gang_min: int, estimates: model.Estimates) -> model.TaskClass:
+def _class(
+    app: App, task_type: str, manifest: manifests.Manifest, gang_min: int, estimates: model.Estimates
+) -> model.TaskClass:
     return model.TaskClass(
         id=model.ClassId(f"{app.uid}/{task_type}"),
         job=model.JobId(app.uid),

@@ -1,15 +1,23 @@
 """SparkApp on the frame: observe an application, plan, and create what its attempts need."""
 
+import asyncio
 import dataclasses
 from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from boathouse.cluster import catalogue, errors, wire
+from boathouse.cluster import boundary, catalogue, errors, informer, store, wire
 from boathouse.resources import names
-from boathouse.resources.sparkapp.names import ConditionType, Reason
+from boathouse.resources.sparkapp.names import (
+    LABEL_ATTEMPT,
+    LABEL_TASK_TYPE,
+    TASK_TYPE_EXECUTOR,
+    ConditionType,
+    Reason,
+)
 from boathouse.resources.sparkapp.status import ExecutorCounts
 from boathouse.scheduling import scheduler
+from boathouse.scheduling.pods import facts
 from boathouse.services import hadoop
 from boathouse.services.frame import controllers, pod_index, pod_life, protocols, related_objects, status_writer
 from boathouse.services.frame.kind import (
@@ -21,7 +29,6 @@ from boathouse.services.frame.kind import (
     Refusal,
     is_submission_due,
 )
-from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import ObjectEvents, Writes, problem_of
 from boathouse.services.sparkapp import (
     app_metrics,
@@ -31,13 +38,22 @@ from boathouse.services.sparkapp import (
     model,
     objects,
     planner,
-    pod_reader,
+    pods,
     policy_events,
     rest,
     user_properties,
 )
+from boathouse.services.sparkapp.executor_pods import LABEL_ROLE
 from boathouse.services.sparkapp.model import SPARKAPPS, App, AppState
-from boathouse.services.sparkapp.observation import AppPod, DriverPod, Observation, Plan
+from boathouse.services.sparkapp.observation import (
+    DRIVER_FAILED,
+    AppPod,
+    DriverPod,
+    Observation,
+    Plan,
+    driver_pod,
+    ended,
+)
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
 
@@ -66,16 +82,14 @@ _CONDITION_OF_PHASE: Final = {
 class AppMemory(status_writer.Memory[AppState]):
     """The data about an application that this process keeps beyond its status.
 
-    Attributes:
-        created: The attempt whose ConfigMap is known to exist.
-        has_service: Whether the Service of the UI exists; None before that is known.
-        vanished: The attempt whose pod came and went, as far as the scheduler knows.
+    The ConfigMap of the attempt `created` exists. `has_service` is None before it is known whether the Service of the
+    UI exists. The pod of the attempt `vanished` came and went, as far as the scheduler knows.
     """
 
     submitted: tuple[gang.Gang, float] | None = None
     created: int = 0
     has_service: bool | None = None
-    obstacle: Problem | None = None
+    obstacle: pod_life.Problem | None = None
     vanished: int = 0
 
 
@@ -87,15 +101,13 @@ class SparkAppKind:
     remember: ClassVar[type[AppMemory]] = AppMemory
     refuse = staticmethod(conditions.refused)
 
-    def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
+    def __init__(self, leader: controllers.LeaderServices) -> None:
+        later = asyncio.get_running_loop().call_later
         self._context, self._settings = leader.controllers.context, leader.settings
         self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
         self.executors = executor_pods.ExecutorPods(self._mark_owner, later)
         self.drivers = pod_index.PodIndex(
-            pod_reader.driver_pod,
-            self._mark,
-            later,
-            on_gone=lambda driver: self.executors.forget(driver.namespace, driver.uid),
+            driver_pod, self._mark, later, on_gone=lambda driver: self.executors.forget(driver.namespace, driver.uid)
         )
         self.reports = rest.Reports(self._mark, self._context.monotonic)
         self.learner = run_times.Learner()
@@ -153,7 +165,6 @@ class SparkAppKind:
             drivers += [current] if current is not None else []
         if app.mounts_objects:
             drivers = [await self._related.with_mounts(pod, app.namespace, self._context.now()) for pod in drivers]
-        diagnosis = self._scheduler.diagnosis(policy.JobId(app.uid))
         waits = current is None and not (state.is_finished or app.spec.suspend)
         return Observation(
             app=app,
@@ -164,7 +175,7 @@ class SparkAppKind:
             is_lost=is_lost,
             is_in_flight=state.is_settled and self._scheduler.may_create(policy.JobId(app.uid)),
             obstacle=memory.obstacle,
-            diagnosis=Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None,
+            diagnosis=self._scheduler.diagnosis(policy.JobId(app.uid)),
             report=self.reports.of(app.uid, current.uid) if current else rest.Report(),
             refusal=await self._refusal(app, memory) if waits else None,
             has_service=memory.has_service,
@@ -213,7 +224,7 @@ class SparkAppKind:
         except errors.NotFound:
             return None
         pod = self._scheduler.transform_pod(view)
-        return pod_reader.driver_pod(pod) if pod.task_of == app.uid else None
+        return driver_pod(pod) if pod.task_of == app.uid else None
 
     async def _refusal(self, app: App, memory: AppMemory) -> Refusal | None:
         if not await self._related.has_account(app.namespace, app.account):
@@ -246,7 +257,7 @@ class SparkAppKind:
         if pod is not None and self.reports.follows(app.uid, pod.uid, pod.address):
             return
         port = user_properties.ports(app.conf)[user_properties.UI]
-        if pod is None or pod.state is not PodLife.RUNNING or not pod.address or not port:
+        if pod is None or pod.state is not pod_life.PodLife.RUNNING or not pod.address or not port:
             self.reports.forget(app.uid)
             return
         attempt = app.attempt(pod.attempt)
@@ -265,13 +276,13 @@ class SparkAppKind:
 
     def _pods(self, observation: Observation) -> list[AppPod]:
         """Return the drivers and executors of all attempts. A driver that failed takes its executors with it."""
-        pods: list[AppPod] = []
+        found: list[AppPod] = []
         for driver in observation.drivers:
             executors = self.executors.take(observation.app.namespace, driver.uid)
-            if driver.state is PodLife.FAILED:
-                executors = [pod_reader.ended(pod, pod_reader.DRIVER_FAILED) for pod in executors]
-            pods += [driver, *executors]
-        return pods
+            if driver.state is pod_life.PodLife.FAILED:
+                executors = [ended(pod, DRIVER_FAILED) for pod in executors]
+            found += [driver, *executors]
+        return found
 
     async def _withdraw(self, memory: AppMemory, plan: Plan, observation: Observation, _writes: Writes) -> None:
         uid, pods = observation.app.uid, self._pods(observation)
@@ -306,7 +317,7 @@ class SparkAppKind:
         self._submit(memory, wanted, plan, observation, writes)
         if memory.vanished == attempt:
             return 0.0
-        return PENDING_REQUEUE_S if pod is None or pod.state is PodLife.UNPLACED else None
+        return PENDING_REQUEUE_S if pod is None or pod.state is pod_life.PodLife.UNPLACED else None
 
     def _estimates(self, app: App, plan: Plan, driver: DriverPod | None) -> policy.Estimates:
         """Return the executors' run times by their memory, which can be chosen before there is a driver.
@@ -338,7 +349,7 @@ class SparkAppKind:
         memory.has_service = why is None
         if why is not None:  # a driver runs without it
             note = f"Spark's UI has no Service: {why.message}"
-            self._events.publish(f"{app.namespace}/{app.name}", app.uid, "NoService", note)
+            self._events.publish(app.key, app.uid, "NoService", note)
 
     def _submit(
         self, memory: AppMemory, wanted: gang.Gang, plan: Plan, observation: Observation, writes: Writes
@@ -354,6 +365,53 @@ class SparkAppKind:
         memory.vanished = attempt if over and not is_known else 0
 
 
-async def _problem(write: Awaitable[wire.Manifest | None]) -> Problem | None:
+async def _problem(write: Awaitable[wire.Manifest | None]) -> pod_life.Problem | None:
     refused, taken = Reason.CONFIG_MAP_REFUSED, Reason.NAME_TAKEN
     return await problem_of(write, refused=refused, taken=taken, noun="application")
+
+
+def add(leader: controllers.LeaderServices) -> None:
+    """Let a leader reconcile SparkApps, with their watches."""
+    kind = SparkAppKind(leader)
+    leader.controllers.add(kind)
+    scheduling = leader.scheduling
+    scheduling.nodes.subscribe(kind.drivers.on_node)
+    scheduling.pods.subscribe(kind.drivers.on_pod)
+    scheduling.pods.subscribe(kind.executors.on_pod)
+    scheduling.ended.subscribe(kind.drivers.on_ended)
+    leader.saved["spark-estimates"] = kind.learner
+    leader.controllers.loops += [kind.reports, _ended_executors(leader, kind)]
+
+
+def _ended_executors(leader: controllers.LeaderServices, kind: SparkAppKind) -> informer.Informer[facts.PodFacts]:
+    """Return the watch of executors that ended: Boathouse's other watch of ended pods shows only its own."""
+    context = leader.controllers.context
+
+    def changed(change: store.Change[facts.PodFacts]) -> None:
+        if watch.synced.is_set():  # those of the first list ended before this process
+            context.aside.run(
+                catalogue.PODS,
+                store.subject(change).metadata,
+                boundary.Reason.HANDLING,
+                kind.executors.on_ended,
+                change,
+            )
+
+    watch = informer.Informer(
+        context.api,
+        catalogue.PODS,
+        on_change=changed,
+        namespaces=sorted(leader.settings.watch_namespaces),
+        labels=f"{LABEL_ROLE}={TASK_TYPE_EXECUTOR}",
+        fields=catalogue.PODS_THAT_ENDED,
+        transform=leader.scheduling.scheduler.transform_pod,
+        aside=context.aside,
+    )
+    return watch
+
+
+ENTRY: Final = controllers.KindEntry(
+    pod_labels=frozenset({LABEL_TASK_TYPE, LABEL_ATTEMPT, LABEL_ROLE}),
+    pod_containers=frozenset({pods.DRIVER_CONTAINER, pods.EXECUTOR_CONTAINER}),
+    add=add,
+)

@@ -7,7 +7,7 @@ attempts are never used twice.
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
@@ -17,7 +17,7 @@ from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import MAX_ATTEMPTS_KEPT, SparkApp, SparkAppStatus
-from boathouse.services.frame.applicants import Applicant, applicant
+from boathouse.services.frame.admission import Applicant, applicant
 from boathouse.services.frame.kind import Body, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
 from boathouse.services.frame.status_codec import StatusCodec
@@ -45,14 +45,40 @@ class Elastic:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptNames:
+    """The names of an attempt: a second submission of it would meet the objects of the first.
+
+    Attempts are numbered from 1, and no two attempts of an application have the same number. All have the same Service.
+    `application_id` is the ID by which Spark knows the attempt, such as `spark-0123456789abcdef0123456789abcdef-1`.
+    """
+
+    attempt: int
+    application_id: str
+    driver_pod: str
+    config_map: str
+    executor_prefix: str
+    service: str
+
+    @classmethod
+    def of(cls, application: str, uid: str, number: int) -> Self:
+        """Return the names of an attempt of an application."""
+        return cls(
+            attempt=number,
+            application_id=f"spark-{uid.replace('-', '')}-{number}",
+            driver_pod=derived_name(application, uid, f"a{number}-driver"),
+            config_map=derived_name(application, uid, f"a{number}-conf"),
+            executor_prefix=derived_name(application, uid, f"a{number}", limit=MAX_PREFIX),
+            service=derived_name(application, uid, "ui"),
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class App(Applicant):
     """A valid SparkApp.
 
-    Attributes:
-        conf: What the user and the defaults say in Spark's properties, without what is an attempt's.
-        driver: What the driver's pod requests, without extended resources of the field.
-        minimum: Executors that have room reserved before the driver starts.
-        ideal_executor: What an executor requests with the memory of the spec; None: `executor`.
+    `conf` has what the user and the defaults say in Spark's properties, without what is an attempt's. For `minimum`
+    executors room is reserved before the driver starts. `ideal_executor` is what an executor requests with the memory
+    of the spec, if `executor` is less.
     """
 
     spec: SparkAppSpec
@@ -80,9 +106,9 @@ class App(Applicant):
         """Return whether its pods mount a Secret or a ConfigMap of the user."""
         return any(volume.secret_name or volume.config_map_name for volume in self.spec.volumes or ())
 
-    def attempt(self, number: int) -> "AttemptNames":
+    def attempt(self, number: int) -> AttemptNames:
         """Return the names of an attempt."""
-        return AttemptNames(application=self.name, uid=self.uid, attempt=number)
+        return AttemptNames.of(self.name, self.uid, number)
 
     @property
     def is_python(self) -> bool:
@@ -148,46 +174,6 @@ def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
             quantity.units(amount)
     if any("\0" in argument for argument in spec.arguments or ()):
         raise ValueError("arguments have no NUL: remove it")
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptNames:
-    """The names of an attempt: a second submission of it would meet the objects of the first.
-
-    Attempts are numbered from 1, and no two attempts of an application have the same number.
-    """
-
-    application: str
-    uid: str
-    attempt: int
-
-    @property
-    def application_id(self) -> str:
-        """Return the ID by which Spark knows the attempt, such as `spark-0123456789abcdef0123456789abcdef-1`."""
-        return f"spark-{self.uid.replace('-', '')}-{self.attempt}"
-
-    @property
-    def driver_pod(self) -> str:
-        """Return the name of the driver's pod."""
-        return self._derived("-driver")
-
-    @property
-    def config_map(self) -> str:
-        """Return the name of the ConfigMap with properties and executor template."""
-        return self._derived("-conf")
-
-    @property
-    def executor_prefix(self) -> str:
-        """Return the prefix of the names of executors."""
-        return derived_name(self.application, self.uid, f"a{self.attempt}", limit=MAX_PREFIX)
-
-    @property
-    def service(self) -> str:
-        """Return the name of the Service of the UI; all attempts have the same."""
-        return derived_name(self.application, self.uid, "ui")
-
-    def _derived(self, suffix: str) -> str:
-        return derived_name(self.application, self.uid, f"a{self.attempt}{suffix}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,6 @@ from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ANNOTATION_HADOOP_CLUSTERS, LABEL_TASK_TYPE, TASK_TYPE_DRIVER
 from boathouse.services import hadoop
 from boathouse.services.frame import manifests
-from boathouse.services.frame.manifests import Manifest
-from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.sparkapp import pods, user_properties
 from boathouse.services.sparkapp.model import App, AttemptNames
 
@@ -28,7 +26,7 @@ while [ -n "$executor" ] && [ -d "$executor" ]; do sleep 1; done
 """
 
 
-def properties(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts] = ()) -> dict[str, str]:
+def properties(app: App, attempt: AttemptNames, clusters: Sequence[hadoop.ClusterFacts] = ()) -> dict[str, str]:
     """Return all properties of an attempt; those that Boathouse sets win.
 
     The application sees the HDFS of the clusters as hdfs://NAME/, beside nameservices that it names itself.
@@ -70,14 +68,11 @@ def properties(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts]
     }
 
 
-def config_map(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts] = ()) -> Manifest:
+def config_map(app: App, attempt: AttemptNames, clusters: Sequence[hadoop.ClusterFacts] = ()) -> manifests.Manifest:
     """Return the ConfigMap of an attempt, the same for the same application, number and clusters; the driver needs it.
 
-    The attempt sees the HDFS of the clusters. Annotations say which they are: a cluster that is created again under
-    the name of one of them has other addresses.
-
-    Raises:
-        ValueError: A property has a line end or a NUL.
+    The attempt sees the HDFS of the clusters. Annotations say which they are: a cluster that is created again under the
+    name of one of them has other addresses. Raises a ValueError if a property has a line end or a NUL.
     """
     metadata = _metadata(app, attempt.config_map)
     if clusters:
@@ -97,7 +92,7 @@ def config_map(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts]
     }
 
 
-def service(app: App, attempt: AttemptNames) -> Manifest:
+def service(app: App, attempt: AttemptNames) -> manifests.Manifest:
     """Return the Service of the UI, the same for all attempts.
 
     It does not have Spark's labels: a driver deletes the Services that have them when it stops.
@@ -116,5 +111,5 @@ def service(app: App, attempt: AttemptNames) -> Manifest:
     }
 
 
-def _metadata(app: App, name: str) -> Manifest:
+def _metadata(app: App, name: str) -> manifests.Manifest:
     return pods.metadata(app, name, {**manifests.labels(pods.APP, app), names.LABEL_JOB_UID: app.uid})

@@ -1,22 +1,39 @@
-"""What the planner may know of an application: all of it values, so that a decision can be repeated."""
+"""What the planner may know of an application, and how drivers and executors are read from their pods. Pure.
+
+All of it are values, so that a decision can be repeated.
+"""
 
 import dataclasses
+import re
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from boathouse.resources.sparkapp.status import ExecutorCounts
+from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, TASK_TYPE_DRIVER, Reason
+from boathouse.resources.sparkapp.status import MAX_LOG, ExecutorCounts
+from boathouse.scheduling.pods import facts
+from boathouse.scheduling.reasons import JobDiagnosis
+from boathouse.services.frame import pod_life
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.frame.status_codec import printable
 from boathouse.services.sparkapp.model import App, AppState
+from boathouse.services.sparkapp.pods import DRIVER_CONTAINER
 from boathouse.services.sparkapp.rest import Report
 from boathouse_policies import model
+
+_NUMBER: Final = re.compile("[1-9][0-9]{0,8}")
+_BYTES: Final = re.compile("[1-9][0-9]{0,17}")
+EXECUTOR_FAILED: Final = "ExecutorFailed"
+DRIVER_FAILED: Final = "DriverFailed"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
     """Why a driver's pod failed, as the kubelet and the control plane say it, with the last lines that it wrote.
 
-    `is_infrastructure`: the cluster is to blame, not the application.
+    With `is_infrastructure` the cluster is to blame, not the application.
     """
 
     reason: str
@@ -28,13 +45,7 @@ class Ending:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AppPod:
-    """A driver or an executor, as policies know it.
-
-    Attributes:
-        placed_s: When it got its node, from which its start is timed.
-        ended_s: When it ended; None if it has not, or if that is not known.
-        reason: Why it failed; empty if it did not.
-    """
+    """A driver or an executor, as policies know it, with when it got its node, when it ended, and why it failed."""
 
     suspension: ClassVar[None] = None
     is_suspended: ClassVar[bool] = False
@@ -53,9 +64,8 @@ class AppPod:
 class DriverPod(AppPod):
     """The driver's pod of an attempt.
 
-    Attributes:
-        deleting_since_s: When it was asked to go; it may linger on a node that does not answer.
-        executor_bytes: The memory that was chosen for its executors; 0: that of the spec.
+    After `deleting_since_s` it may linger on a node that does not respond. `executor_bytes` is the memory that was
+    chosen for its executors; 0: that of the spec.
     """
 
     stage: model.Stage = model.Stage.DRIVER
@@ -70,15 +80,106 @@ class DriverPod(AppPod):
     executor_bytes: int = 0
 
 
+def driver_pod(pod: facts.PodFacts) -> DriverPod | None:
+    """Return the driver of a pod; None if the pod is not a driver of Boathouse."""
+    labels = pod.metadata.labels
+    number = labels.get(LABEL_ATTEMPT, "")
+    if labels.get(LABEL_TASK_TYPE) != TASK_TYPE_DRIVER or not _NUMBER.fullmatch(number):
+        return None
+    status = pod_life.container(pod, DRIVER_CONTAINER)
+    executor_bytes = pod.metadata.annotations.get(names.ANNOTATION_EXECUTOR_MEMORY, "")
+    life = pod_life.life(pod, status)
+    ending = _ending(pod, status) if life is PodLife.FAILED else None
+    return DriverPod(
+        attempt=int(number),
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        namespace=pod.metadata.namespace,
+        state=life,
+        node=pod.node_name or None,
+        address=pod.status.pod_ip,
+        placed_s=pod_life.placed_s(pod) if pod.node_name else None,
+        started_s=pod_life.started_s(pod, status),
+        ended_s=None if life.is_live else pod_life.ended_s(pod, status),
+        ending=ending,
+        reason=ending.reason if ending else "",
+        problem=pod_life.problem(status) if life is PodLife.STARTING else None,
+        deleting_since_s=pod_life.deleting_since_s(pod),
+        resources=pod.resources,
+        executor_bytes=int(executor_bytes) if _BYTES.fullmatch(executor_bytes) else 0,
+    )
+
+
+def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> Ending:
+    """Return what the pod's end says, the strongest first: its eviction, a disruption, its container."""
+    ended = status.state.terminated if status else None
+    log = printable(ended.message[-MAX_LOG:], MAX_LOG) if ended else ""
+    if pod_life.is_over_its_limit(pod):
+        return Ending(reason="Evicted", message=f"{pod.status.message} (raise driver.ephemeralStorage)", log=log)
+    disrupted = pod_life.disruption(pod)
+    if disrupted is not None:
+        return Ending(reason=disrupted.reason, message=disrupted.message, is_infrastructure=True, log=log)
+    if ended is None:
+        message = "the pod failed before its container ran"
+        return Ending(reason=Reason.DRIVER_LOST, message=message, is_infrastructure=True)
+    return _of_the_container(ended, log)
+
+
+def _of_the_container(ended: wire.StateTerminated, log: str) -> Ending:
+    code = ended.exit_code
+    if ended.reason == pod_life.OOM_KILLED:
+        message = "the driver used more memory than its pod has: raise driver.memory or driver.memoryOverhead"
+        return Ending(reason=pod_life.OOM_KILLED, message=message, exit_code=code, log=log)
+    if pod_life.has_not_started(ended):
+        message = f"{printable(ended.message, pod_life.MAX_MESSAGE)} (is spec.image an image of Spark?)"
+        return Ending(reason=ended.reason, message=message, exit_code=code)
+    if pod_life.was_killed(ended):
+        message = f"the driver was killed (exit code {code})"
+        return Ending(reason=Reason.DRIVER_LOST, message=message, is_infrastructure=True, exit_code=code, log=log)
+    return Ending(reason="Error", exit_code=code, log=log)
+
+
+def of_executor(pod: facts.PodFacts) -> AppPod:
+    """Return an executor. A driver ends an executor by deleting it: this counts as its success."""
+    disruption = pod_life.disruption(pod) if pod.status.reason or pod.condition("DisruptionTarget") else None
+    state, reason = _life(pod), ""
+    if state is PodLife.FAILED or (disruption is not None and not state.is_live):
+        state, reason = PodLife.FAILED, disruption.reason if disruption else EXECUTOR_FAILED
+    return AppPod(
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        stage=model.Stage.EXECUTOR,
+        node=pod.node_name or None,
+        state=state,
+        resources=pod.resources,
+        placed_s=pod_life.placed_s(pod) if pod.node_name else None,
+        reason=reason,
+    )
+
+
+def ended(pod: AppPod, reason: str = "") -> AppPod:
+    """Return a pod that ended, if it has not: it failed if there is a reason."""
+    if not pod.state.is_live:
+        return pod
+    return dataclasses.replace(pod, state=PodLife.FAILED if reason else PodLife.SUCCEEDED, reason=reason)
+
+
+def _life(pod: facts.PodFacts) -> PodLife:
+    code = pod_life.settled_exit_code(pod)
+    if code is not None:
+        return PodLife.FAILED if code else PodLife.SUCCEEDED
+    life = pod_life.life_by_phase(pod, has_started=pod.status.phase == "Running")
+    is_deleted = pod.metadata.deletion_timestamp is not None and life in {PodLife.STARTING, PodLife.RUNNING}
+    return PodLife.SUCCEEDED if is_deleted else life
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """All that a decision may depend on, with the pods of all attempts that exist.
 
-    Attributes:
-        is_lost: Whether the current attempt's pod was seen, and is neither there nor about to be created.
-        is_in_flight: Whether a driver that was decided may still be created.
-        refusal: Why no attempt can be submitted: something that it needs is missing.
-        has_service: Whether Spark's UI has its Service; None if that is not known.
+    `is_lost`: the current attempt's pod was observed, and is neither there nor about to be created. `is_in_flight`: a
+    driver that was decided may still be created. `refusal` is what an attempt lacks to be submitted. `has_service` is
+    None if it is not known whether Spark's UI has its Service.
     """
 
     app: App
@@ -89,7 +190,7 @@ class Observation:
     is_lost: bool = False
     is_in_flight: bool = False
     obstacle: Problem | None = None
-    diagnosis: Problem | None = None
+    diagnosis: JobDiagnosis | None = None
     report: Report = dataclasses.field(default_factory=Report)
     refusal: Refusal | None = None
     has_service: bool | None = None
@@ -103,10 +204,8 @@ class Observation:
 class Plan:
     """What to do, in this order: write the state, delete pods, have the driver of an attempt scheduled.
 
-    Attributes:
-        orphaned: Drivers that count as ended, whose executors must end.
-        submit: The attempt whose objects must exist, and whose driver must be scheduled if it has no pod; None: none.
-        reserve: Executors for which room is reserved while the driver starts.
+    Executors of `orphaned` drivers, which count as ended, must end. The attempt `submit` must have its objects, and its
+    driver must be scheduled if it has no pod. While the driver starts, room is reserved for `reserve` executors.
     """
 
     state: AppState

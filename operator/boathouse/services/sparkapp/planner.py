@@ -21,7 +21,6 @@ from typing import Final
 from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType
-from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife
@@ -73,7 +72,7 @@ def _plan(observation: Observation) -> Plan:
     return _next_attempt(observation, state) if state.is_settled else _going_on(observation, state)
 
 
-def _settled(observation: Observation, state: AppState, ended: Attempt) -> AppState:
+def _settled(observation: Observation, state: AppState, ended: wire.Attempt) -> AppState:
     """Count an attempt that ended, and decide whether there is another one."""
     state = endings.counted(observation, state, ended)
     pod = observation.driver(ended.number)

@@ -37,7 +37,6 @@ _FILES_VOLUME: Final = "boathouse-files"
 _STORAGE_VOLUME: Final = "boathouse-storage"
 DRIVER_CONTAINER: Final = "spark-kubernetes-driver"
 _CONF_VOLUME: Final = "spark-conf-volume-driver"
-_PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
 OF_TRIALS: Final = frozenset({names.LABEL_JOB_UID, names.LABEL_KIND})
 """Labels of `trial_executor` that executors do not have."""
 
@@ -237,7 +236,7 @@ def _arguments(app: App) -> list[str]:
         f"{CONF_PATH}/{PROPERTIES_FILE}",
         *(("--conf", f"{sizing.HEAP}={app.conf[sizing.HEAP]}") if app.ideal_executor else ()),
         "--class",
-        *map(literal, (app.spec.main_class or _PYTHON_RUNNER, *written)),
+        *map(literal, (app.spec.main_class or "org.apache.spark.deploy.PythonRunner", *written)),
     ]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_events import Ended, PodEvents, Publisher
-from boathouse.services.sparkapp import pod_reader
+from boathouse.services.sparkapp import observation
 from boathouse.services.sparkapp.gang import Gang
 from boathouse.services.sparkapp.observation import AppPod
 from boathouse_policies import framework, model, run_times
@@ -13,11 +13,7 @@ from boathouse_policies import framework, model, run_times
 
 @dataclasses.dataclass(slots=True)
 class _ReportedApp:
-    """State of an application in its last published events.
-
-    Attributes:
-        executors: The most executors of which the observers know.
-    """
+    """State of an application in its last published events, with the most executors of which the observers know."""
 
     gang: Gang
     pods: PodEvents[AppPod]
@@ -39,10 +35,7 @@ class PolicyEvents:
         self._apps: dict[ObjectUid, _ReportedApp] = {}
 
     def update(self, uid: ObjectUid, gang: Gang, pods: Sequence[AppPod], *, spilled_bytes: int = 0) -> None:
-        """Publish the changes of an application that is submitted since the last call.
-
-        `spilled_bytes` is what its executors spilled, as far as its driver reported.
-        """
+        """Publish the changes of a submitted application since the last call, and keep what its executors spilled."""
         reported = self._apps.get(uid) or self._apps.setdefault(uid, self._begin(gang))
         before, reported.gang, reported.spilled_bytes = reported.gang, gang, spilled_bytes
         placed = sum(pod.stage is model.Stage.EXECUTOR and pod.node is not None and pod.state.is_live for pod in pods)
@@ -65,7 +58,7 @@ class PolicyEvents:
         reported = self._apps.pop(uid, None)
         if reported is None:
             return
-        reported.pods.forget(map(pod_reader.ended, pods) if succeeded else pods)
+        reported.pods.forget(map(observation.ended, pods) if succeeded else pods)
         self._learner.forget(model.JobId(uid))
         self._publisher.ended(model.JobId(uid), succeeded=succeeded)
 
@@ -110,5 +103,5 @@ class PolicyEvents:
             spilled = reported.spilled_bytes / max(1, reported.executors) if is_less else 0.0
             used = run_times.MemoryUse(memory_bytes=memory_bytes, spilled_bytes=spilled)
             self._learner.learn(stage, seconds=ended.duration_s, input_bytes=0.0, less=is_less, used=used)
-        elif is_less and ended.reason == pod_reader.EXECUTOR_FAILED:
+        elif is_less and ended.reason == observation.EXECUTOR_FAILED:
             self._learner.out_of_memory(stage, memory_bytes)  # it may have had another reason, which nothing tells

@@ -8,10 +8,12 @@ most every ten seconds, and namespaces take turns.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import ipaddress
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Self, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeVar
 
 import aiohttp
 import msgspec
@@ -20,13 +22,7 @@ from boathouse import fair
 from boathouse.resources.sparkapp import status as wire
 from boathouse.services.frame.kind import ObjectUid
 
-JOBS_PATH: Final = "jobs?status=running"
-ENVIRONMENT_PATH: Final = "environment"
-STAGES_PATH: Final = "stages?status=complete"
-_MAX_COUNT: Final = 2**31 - 1
-_MOST_SPILLED_BYTES: Final = 2**60
 MASTER: Final = "spark.master"
-_REDACTED: Final = "redacted)"
 _SIZES: Final = (
     *(
         f"spark.{role}.{what}"
@@ -55,6 +51,8 @@ WORKERS: Final = 8
 STARTS_PER_S: Final = 20
 MAX_KEYS: Final = 16
 T = TypeVar("T")
+Get = Callable[[str, int, str], Awaitable[bytes | None]]
+"""Reads a path of a port of an address."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +100,7 @@ def progress(answer: bytes) -> Progress | None:
     jobs = _decoded(answer, list[_Job])
     if jobs is None:
         return None
-    totals = {name: min(sum(max(0, getattr(job, name)) for job in jobs), _MAX_COUNT) for name in _Job.__struct_fields__}
+    totals = {name: min(sum(max(0, getattr(job, name)) for job in jobs), 2**31 - 1) for name in _Job.__struct_fields__}
     return Progress(
         stages=wire.StageCounts(**{state: totals[f"num_{state}_stages"] for state in _STATES}),
         tasks=wire.TaskCounts(total=totals["num_tasks"], **{state: totals[f"num_{state}_tasks"] for state in _STATES}),
@@ -114,7 +112,7 @@ def spilled_bytes(answer: bytes) -> int | None:
     stages = _decoded(answer, list[_Stage])
     if stages is None:
         return None
-    return min(sum(max(0, stage.disk_bytes_spilled) for stage in stages), _MOST_SPILLED_BYTES)
+    return min(sum(max(0, stage.disk_bytes_spilled) for stage in stages), 2**60)
 
 
 def relied_on(properties: Mapping[str, str]) -> dict[str, str]:
@@ -123,10 +121,7 @@ def relied_on(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def overridden(answer: bytes, expected: Mapping[str, str]) -> Sequence[str] | None:
-    """Return the expected properties that the program changed, sorted; None if the answer is not understood.
-
-    The answer is that of `ENVIRONMENT_PATH`.
-    """
+    """Return the properties that the program changed, sorted; None if its answer is not understood."""
     environment = _decoded(answer, _Environment)
     if environment is None:
         return None
@@ -137,50 +132,39 @@ def overridden(answer: bytes, expected: Mapping[str, str]) -> Sequence[str] | No
 def _differs(key: str, expected: str, actual: str | None) -> bool:
     if key == MASTER:
         return actual is not None and not actual.startswith("k8s://")
-    return actual is None or (actual.strip() != expected.strip() and not actual.endswith(_REDACTED))
+    return actual is None or (actual.strip() != expected.strip() and not actual.endswith("redacted)"))
 
 
-class DriverClient:
-    """Reads from drivers; an async context manager."""
+@contextlib.asynccontextmanager
+async def reader() -> AsyncIterator[Get]:
+    """Yield a function that returns the answer to a GET of a path without leading slash; None for no usable one."""
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(force_close=True, limit=0),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
+        headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+        auto_decompress=False,
+        trust_env=False,
+        max_line_size=8190,
+        max_field_size=8190,
+    ) as session:
+        yield partial(_get, session)
 
-    def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
 
-    async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(force_close=True, limit=0),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
-            headers={"Accept": "application/json", "Accept-Encoding": "identity"},
-            auto_decompress=False,
-            trust_env=False,
-            max_line_size=8190,
-            max_field_size=8190,
-        )
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-
-    async def get(self, address: str, port: int, path: str) -> bytes | None:
-        """Return the answer to a GET; None for no usable one.
-
-        The path has a query, and no leading slash.
-        """
-        url = url_of(address, port, path)
-        if url is None or self._session is None:
-            return None
-        try:
-            async with asyncio.timeout(TIMEOUT_S), self._session.get(url, allow_redirects=False) as answer:
-                if answer.status != _OK:
-                    return None
-                body = await answer.content.readexactly(MAX_ANSWER_BYTES + 1)
-        except asyncio.IncompleteReadError as whole:
-            return whole.partial
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
-            return None
-        return None if len(body) > MAX_ANSWER_BYTES else body
+async def _get(session: aiohttp.ClientSession, address: str, port: int, path: str) -> bytes | None:
+    url = url_of(address, port, path)
+    if url is None:
+        return None
+    try:
+        async with asyncio.timeout(TIMEOUT_S), session.get(url, allow_redirects=False) as answer:
+            if answer.status != _OK:
+                return None
+            body = await answer.content.readexactly(MAX_ANSWER_BYTES + 1)
+    except asyncio.IncompleteReadError as whole:
+        return whole.partial
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+        return None
+    return None if len(body) > MAX_ANSWER_BYTES else body
 
 
 def url_of(address: str, port: int, path: str) -> str | None:
@@ -197,11 +181,7 @@ def url_of(address: str, port: int, path: str) -> str | None:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A running driver; with `reads_spills`, what its executors spilled is read too.
-
-    Attributes:
-        expected: The properties that it was given, of those that are compared.
-    """
+    """A running driver, with the properties to compare; with `reads_spills`, what its executors spilled is read too."""
 
     uid: ObjectUid
     namespace: str
@@ -231,16 +211,15 @@ class _Followed:
 
 
 class Reports:
-    """The reports of running drivers; `run` reads them.
-
-    `on_change` is called with the application whose report changed.
-    """
+    """The reports of running drivers, which `run` reads; calls `on_change` with an application that has news."""
 
     def __init__(
-        self, on_change: Callable[[ObjectUid], None], monotonic: Callable[[], float], client: DriverClient | None = None
+        self,
+        on_change: Callable[[ObjectUid], None],
+        monotonic: Callable[[], float],
+        client: contextlib.AbstractAsyncContextManager[Get] | None = None,
     ) -> None:
-        self._on_change, self._monotonic = on_change, monotonic
-        self._client = client or DriverClient()
+        self._on_change, self._monotonic, self._client = on_change, monotonic, client or reader()
         self._followed: dict[ObjectUid, _Followed] = {}
         self._queue: fair.FairQueue[ObjectUid] = fair.FairQueue(WORKERS)
 
@@ -265,12 +244,12 @@ class Reports:
     async def run(self) -> None:
         """Read reports until cancelled."""
         reading: set[asyncio.Task[None]] = set()
-        async with self._client as client:
+        async with self._client as get:
             try:
                 while True:
                     self._queue_due()
                     if (taken := self._queue.take()) is not None:
-                        task = asyncio.create_task(self._read(client, *taken))
+                        task = asyncio.create_task(self._read(get, *taken))
                         reading.add(task)
                         task.add_done_callback(reading.discard)
                     await asyncio.sleep(1 / STARTS_PER_S)
@@ -286,12 +265,12 @@ class Reports:
                 followed.is_queued = True
                 self._queue.put(followed.target.namespace, uid)
 
-    async def _read(self, client: DriverClient, namespace: str, uid: ObjectUid) -> None:
+    async def _read(self, get: Get, namespace: str, uid: ObjectUid) -> None:
         followed = self._followed.get(uid)
         try:
             if followed is None or not followed.is_queued:
                 return
-            report = await _report(client, followed)
+            report = await _report(get, followed)
             followed.is_queued, followed.due_s = False, self._monotonic() + EVERY_S
             if report != followed.report:
                 followed.report = report
@@ -300,20 +279,19 @@ class Reports:
             self._queue.done(namespace)
 
 
-async def _report(client: DriverClient, followed: _Followed) -> Report:
+async def _report(get: Get, followed: _Followed) -> Report:
     target, report = followed.target, followed.report
 
-    async def get(path: str) -> bytes | None:
-        path = f"api/v1/applications/{target.application_id}/{path}"
-        return await client.get(target.address, target.port, path)
+    async def answer(path: str) -> bytes | None:
+        return await get(target.address, target.port, f"api/v1/applications/{target.application_id}/{path}")
 
-    jobs = await get(JOBS_PATH)
+    jobs = await answer("jobs?status=running")
     if jobs is None:
         return report
     report = dataclasses.replace(report, progress=progress(jobs) or report.progress)
-    if target.reads_spills and (stages := await get(STAGES_PATH)) is not None:
+    if target.reads_spills and (stages := await answer("stages?status=complete")) is not None:
         spilled = max(spilled_bytes(stages) or 0, report.spilled_bytes)
         report = dataclasses.replace(report, spilled_bytes=spilled)
-    environment = await get(ENVIRONMENT_PATH) if report.overridden is None else None
+    environment = await answer("environment") if report.overridden is None else None
     changed = None if environment is None else overridden(environment, target.expected)
     return report if changed is None else dataclasses.replace(report, overridden=tuple(changed[:MAX_KEYS]))

@@ -13,13 +13,8 @@ from boathouse.resources import quantity
 
 Properties = Mapping[str, str]
 MIB: Final = 1024**2
-DEFAULT_EXECUTORS: Final = 2
 HEAP: Final = "spark.executor.memory"
 DEFAULT_MEMORY: Final = "1g"
-_DEFAULT_OVERHEAD: Final = "384m"
-_FACTOR: Final = "spark.kubernetes.memoryOverheadFactor"
-_PYTHON_FACTOR: Final = "0.4"
-_JVM_FACTOR: Final = "0.1"
 _LARGEST_FACTOR: Final = 1000.0
 _MOST_MIB: Final = 256 * 1024**2
 _MOST_CPU_MILLI: Final = 10**9
@@ -30,20 +25,13 @@ _BYTES: Final[Mapping[str, int]] = {
     for power, names in enumerate((("b",), ("k", "kb"), ("m", "mb"), ("g", "gb"), ("t", "tb"), ("p", "pb")))
     for name in names
 }
-_LARGEST: Final = 2**63 - 1
 
 
 def mebibytes(text: str, *, unit: str = "m") -> int:
-    """Return a size in MiB, rounded down.
-
-    `unit` is that of a number without one, which the property has.
-
-    Raises:
-        ValueError: Spark does not read the text as a size.
-    """
+    """Return a size in MiB, rounded down; `unit` is that of a number without one."""
     match = _SIZE.fullmatch(text.strip().lower())
     factor = _BYTES.get(match["unit"] or unit) if match else None
-    if match is None or factor is None or len(match["number"]) > len(str(_LARGEST)):
+    if match is None or factor is None or len(match["number"]) > len(str(2**63 - 1)):
         raise ValueError(f'"{text[:64]}" is not a size for Spark: write a whole number with a unit, such as 512m or 2g')
     return int(match["number"]) * factor // MIB
 
@@ -93,7 +81,7 @@ class Requests:
 
 def default_factor(properties: Properties, *, is_python: bool) -> str:
     """Return the overhead factor of both roles; the driver hands it on to its executors as a property."""
-    return properties.get(_FACTOR, _PYTHON_FACTOR if is_python else _JVM_FACTOR)
+    return properties.get("spark.kubernetes.memoryOverheadFactor", "0.4" if is_python else "0.1")
 
 
 def driver(properties: Properties, *, is_python: bool) -> Requests:
@@ -127,7 +115,7 @@ def minimum_executors(properties: Properties) -> int:
     """Return how many executors must have room before the driver starts."""
     if is_dynamic(properties):
         return whole("spark.dynamicAllocation.minExecutors", properties, 0)
-    return whole("spark.executor.instances", properties, DEFAULT_EXECUTORS)
+    return whole("spark.executor.instances", properties, 2)
 
 
 def maximum_executors(properties: Properties) -> int:
@@ -151,7 +139,7 @@ def _overhead(role: str, properties: Properties, heap: int, *, is_python: bool) 
         return mebibytes(given)
     key = f"spark.{role}.memoryOverheadFactor"
     factor = _number(key, properties.get(key, default_factor(properties, is_python=is_python)))
-    return max(int(factor * heap), mebibytes(properties.get(f"spark.{role}.minMemoryOverhead", _DEFAULT_OVERHEAD)))
+    return max(int(factor * heap), mebibytes(properties.get(f"spark.{role}.minMemoryOverhead", "384m")))
 
 
 def _extended(role: str, properties: Properties) -> tuple[tuple[str, int], ...]:

@@ -17,8 +17,6 @@ BLOCK_MANAGER_PORT: Final = 7079
 UI_PORT: Final = 4040
 UI: Final = "spark-ui"
 _SIZES: Final = ("emory", "emoryOverhead")
-_KEYS_OF_VARIABLES: Final = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
-"""A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace the name by that of the second."""
 _COMMITTERS: Final = "org.apache.spark.internal.io.cloud"
 _FORBIDDEN: Final = re.compile(r"[\x00\r\n]")
 _PENDING_PODS: Final = 5
@@ -42,10 +40,7 @@ _EVENT_LOG: Final = {"spark.eventLog.enabled": "true", "spark.eventLog.rolling.e
 def ports(conf: Mapping[str, str]) -> dict[str, int]:
     """Return the ports that the properties say, by name; 0 is one that Spark chooses when it starts.
 
-    That of the UI also has the REST interface.
-
-    Raises:
-        ValueError: One of them is not a port.
+    That of the UI also has the REST interface. Raises a ValueError if one of them is not a port.
     """
     block_manager = _port(conf, "spark.blockManager.port", BLOCK_MANAGER_PORT)
     return {
@@ -111,8 +106,10 @@ def _text(path: str, value: Any) -> str:
 
 
 def _s3(s3: S3) -> dict[str, str]:
+    # A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace the name by that of the second.
+    provider = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
     settings = {
-        **hadoop.s3_settings(s3, _KEYS_OF_VARIABLES),
+        **hadoop.s3_settings(s3, provider),
         "fs.s3a.committer.name": "magic",
         # Hadoop 3.3 (Spark 3.5) deletes the markers of all parents with each file, unlike later ones: slow, and some
         # stores refuse to delete a folder that has files.
@@ -127,11 +124,7 @@ def _s3(s3: S3) -> dict[str, str]:
 
 
 def render(properties: Mapping[str, str]) -> str:
-    """Return the text of a file with these properties, sorted by key.
-
-    Raises:
-        ValueError: A key or a value has a line end or a NUL, which no property of Spark needs.
-    """
+    """Return a file with these properties, sorted by key; raise a ValueError if one has a line end or a NUL."""
     for text in (*properties, *properties.values()):
         if _FORBIDDEN.search(text):
             raise ValueError(f"{text[:64]!r} has a line end or a NUL: remove it")

@@ -4,19 +4,3 @@ from boathouse_policies.framework.queue.queued_class import Closeness, LeastSize
 from boathouse_policies.framework.queue.reservations import KEPT_FOR_GANG, KeptPart, Reservations
 from boathouse_policies.framework.queue.scheduling_queue import SchedulingQueue
 from boathouse_policies.framework.queue.sorted_classes import NO_CLASSES, Band, SortedClasses
-
-__all__ = [
-    "KEPT_FOR_GANG",
-    "NO_CLASSES",
-    "Band",
-    "Closeness",
-    "KeptPart",
-    "LeastSizes",
-    "Pick",
-    "Picker",
-    "QueuedClass",
-    "Reservations",
-    "SchedulingQueue",
-    "SortedClasses",
-    "TaskPool",
-]

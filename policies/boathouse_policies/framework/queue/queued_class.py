@@ -1,52 +1,37 @@
 """A class in the scheduling queue: its pending tasks, by how close they are to nodes, and what a sizer says of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity.rules import Rules, rules_of
-from boathouse_policies.framework.affinity.tallies import Resident, Tallies
+from boathouse_policies.framework.affinity import Resident, Rules, Tallies, rules_of
+from boathouse_policies.framework.layout import Layout, Place, Topology
 from boathouse_policies.framework.shapes import Shape, Shapes, Sized
 from boathouse_policies.model import Distance
 
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
-
-    from boathouse_policies.framework.layout import Layout, Place, Topology
-
 
 class TaskPool:
-    """Tasks of a class in their order, some of them pending.
-
-    Tasks are addressed by position. One that is out (placed, or backing off) keeps its position, so that it may come
-    back to it.
-
-    Attributes:
-        count: How many of them are pending.
-        changes: How often a task became pending, or ceased to be.
-        located: Whether any has input somewhere.
-    """
+    """Tasks of a class in their order, by position; one that is out (placed, or backing off) keeps its own."""
 
     def __init__(self, tasks: Iterable[model.Task], out: Container[model.TaskId] = ()) -> None:
         self.order: list[model.Task] = sorted(tasks, key=lambda task: (task.expected, task.index, task.id))
         self._position = {task.id: i for i, task in enumerate(self.order)}
         self._pending = bytearray(task.id not in out for task in self.order)
-        self.count = sum(self._pending)
-        self.changes = 0
+        self.count = sum(self._pending)  # how many of them are pending
+        self.changes = 0  # how often a task became pending, or ceased to be
         self._index: tuple[Topology, dict[Place, list[int]]] | None = None
         self._heads: dict[Place, int] = {}
-        self.located = any(task.locations for task in self.order)
+        self.located = any(task.locations for task in self.order)  # whether any has input somewhere
 
     def knows(self, task: model.TaskId) -> bool:
         """Return whether the task has a position, pending or not."""
         return task in self._position
 
-    def same(self, other: TaskPool) -> bool:
+    def same(self, other: Self) -> bool:
         """Return whether both have the same tasks, and the same of them are pending."""
         return self.order == other.order and self._pending == other._pending
 
@@ -56,8 +41,7 @@ class TaskPool:
 
     def set_pending(self, task: model.TaskId, *, pending: bool) -> bool:
         """Make a task pending, or not; returns False if it was so before, or is not known."""
-        position = self._position.get(task)
-        if position is None or self._pending[position] == pending:
+        if (position := self._position.get(task)) is None or self._pending[position] == pending:
             return False
         self._pending[position] = pending
         self.count += 1 if pending else -1
@@ -68,8 +52,7 @@ class TaskPool:
 
     def replace(self, task: model.Task, *, pending: bool) -> bool | None:
         """Replace a task; returns whether that changed anything, None if it cannot keep its position."""
-        position = self._position.get(task.id)
-        if position is None:
+        if (position := self._position.get(task.id)) is None:
             return None
         known = self.order[position]
         if (known.expected, known.index, known.locations) != (task.expected, task.index, task.locations):
@@ -86,8 +69,7 @@ class TaskPool:
 
     def positions_at(self, place: Place, topology: Topology, taken: Container[int]) -> Iterator[int]:
         """Yield the positions of the pending tasks at a place that are not taken."""
-        positions = self._places(topology).get(place, ())
-        head = self._heads.get(place, 0)
+        positions, head = self._places(topology).get(place, ()), self._heads.get(place, 0)
         while head < len(positions) and not self._pending[positions[head]]:
             head += 1
         self._heads[place] = head
@@ -131,8 +113,7 @@ class Picker:
         for place in self._topology.places(node.name) if self._pool.located else ():
             for position in self._pool.positions_at(place, self._topology, self._taken):
                 return Pick(self._pool.order[position], position, place[0])
-        position = self._pool.first(self._start, self._taken)
-        if position < 0:
+        if (position := self._pool.first(self._start, self._taken)) < 0:
             return None
         self._start = position
         return Pick(self._pool.order[position], position, _NO_INPUT)
@@ -159,11 +140,7 @@ class Picker:
 
 
 class Closeness:
-    """The nearest input of the tasks of a class that are pending now, for each node of a layout.
-
-    Attributes:
-        levels: A `model.Distance` for each node, shape [N]; without `by_host`, never that of a host.
-    """
+    """The nearest input of the tasks of a class that are pending now, for each node of a layout."""
 
     def __init__(self, pool: TaskPool, layout: Layout, *, by_host: bool = True) -> None:
         self._pool, self._layout, self._left, self._changes = pool, layout, pool.count, pool.changes
@@ -175,6 +152,7 @@ class Closeness:
             self._count(task, +1)
         at_node, at_server, at_rack = (np.array(at, np.bool_) for at in (self._at_node, self._at_server, self._at_rack))
         near = [at_node, at_server[self._servers.of], at_rack[self._racks.of]]
+        # A `model.Distance` for each node, shape [N]; without `by_host`, never that of a host.
         self.levels = np.select(near, [_NODE, _SERVER, _RACK], _ANYWHERE)
         self._listed: list[int] = self.levels.tolist()
 
@@ -232,33 +210,34 @@ class LeastSizes(Protocol):
         """Return the smallest size that may be decided."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sizing:
+    """What a sizer says of a class whatever the node."""
+
+    sizer: LeastSizes
+    shape: Shape
+    ideal: Sized
+    is_rigid: bool
+
+
 @dataclasses.dataclass(slots=True, eq=False)
 class QueuedClass:
-    """A class in the scheduling queue: read by the cycle, changed by the queue alone.
-
-    Attributes:
-        rank: Sorting key: order of submission of the job, then of the class within it.
-        least: The smallest size that was refused then.
-    """
+    """A class in the scheduling queue: read by the cycle, changed by the queue alone."""
 
     job: model.Job
     task_class: model.TaskClass
     pool: TaskPool
-    rank: tuple[float, model.JobId, int]
+    rank: tuple[float, model.JobId, int]  # sorting key: order of submission of the job, then of the class within it
     shapes: Shapes = dataclasses.field(default_factory=Shapes)
     row: int = -1
     verdict: model.Verdict | None = None
-    least: model.IntVector | None = None
+    least: model.IntVector | None = None  # the smallest size that was refused then
     _sizing: Sizing | None = None
     _rules: Rules | None = None
     _closeness: Closeness | None = None
 
     def placement(
-        self,
-        pick: Pick,
-        node: model.NodeName,
-        resources: model.Resources,
-        figures: tuple[tuple[str, float], ...] = (),
+        self, pick: Pick, node: model.NodeName, resources: model.Resources, figures: tuple[tuple[str, float], ...] = ()
     ) -> model.Placement:
         """Return the decision to start a task of it."""
         kind = model.Create if pick.task.pod_uid is None else model.Bind
@@ -281,8 +260,7 @@ class QueuedClass:
     def rules(self, tallies: Tallies) -> Rules:
         """Return what decides where it may go beside other pods: a memo."""
         namespace = self.job.namespace
-        known = self._rules
-        if known is None or known.version != tallies.version(namespace):
+        if (known := self._rules) is None or known.version != tallies.version(namespace):
             own = self.task_class
             pod = Resident(namespace=namespace, labels=own.labels, anti_affinity=own.constraints.pod_anti_affinity)
             known = self._rules = rules_of(pod, own.constraints, tallies)
@@ -290,27 +268,15 @@ class QueuedClass:
 
     def closeness(self, layout: Layout, *, sees_hosts: bool) -> Closeness:
         """Return how close the nodes are to pending input: a memo, as long as it is right."""
-        known = self._closeness
-        if known is None or not known.is_of(self.pool, layout):
+        if (known := self._closeness) is None or not known.is_of(self.pool, layout):
             known = self._closeness = Closeness(self.pool, layout, by_host=sees_hosts)
         return known
 
     def sizing(self, sizer: LeastSizes, axis: model.Axis) -> Sizing:
         """Return the class' size and the least that a sizer may decide: a memo, for every cycle needs it."""
-        known = self._sizing
-        if known is None or known.sizer is not sizer or len(known.shape.sizes) != axis.width:
+        if (known := self._sizing) is None or known.sizer is not sizer or len(known.shape.sizes) != axis.width:
             ideal = self.task_class.resources
             least = ideal if self.task_class.is_short else sizer.least(self.task_class)
             shape = self.shapes.of(axis.vector(least), self.task_class.constraints)
             known = self._sizing = Sizing(sizer, shape, Sized(ideal), least is ideal)
         return known
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Sizing:
-    """What a sizer says of a class whatever the node."""
-
-    sizer: LeastSizes
-    shape: Shape
-    ideal: Sized
-    is_rigid: bool

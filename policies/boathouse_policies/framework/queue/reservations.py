@@ -6,20 +6,15 @@ policy chooses the node of an attempt by `beside`, and a shell carries out no de
 resume is not guarded: it takes back what the task has requested before.
 """
 
-from __future__ import annotations
-
 import itertools
 import operator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.queue.queued_class import QueuedClass
-    from boathouse_policies.framework.view import ClusterView
+from boathouse_policies.framework.layout import Layout
+from boathouse_policies.framework.queue.queued_class import QueuedClass
+from boathouse_policies.framework.view import ClusterView
 
 
 class Reservations(dict[model.NodeName, model.ClassId]):
@@ -81,8 +76,7 @@ class Reservations(dict[model.NodeName, model.ClassId]):
         ]
 
 
-KEPT_FOR_GANG = "KeptForGang"
-"""Why a decision is refused: it would take room that is kept for a gang."""
+KEPT_FOR_GANG = "KeptForGang"  # why a decision is refused: it would take room that is kept for a gang
 
 
 class KeptPart(NamedTuple):
@@ -107,8 +101,7 @@ class KeptRoom:
 
     def left(self, node: model.NodeName, free: Sequence[int]) -> model.Amounts:
         """Return what of the free amounts of a node is not kept, by row."""
-        owner = self._reservations.get(node)
-        if owner is not None and self._starts_whole(owner):
+        if (owner := self._reservations.get(node)) is not None and self._starts_whole(owner):
             return tuple(min(0, amount) for amount in free)
         left = tuple(free)
         for part in self._current():

@@ -8,38 +8,25 @@ considers them, but they are no reason to run a cycle.
     submit ──> active ──apply: tasks are left pending──> unschedulable ──something that may help──> active
       task: pending ──apply: placed──> out ──back_off──> backing off ──tick: the time is up──> pending
 
-| unschedulable because of | woken by |
-|---|---|
-| Unschedulable, Sizing, NotOffered | room freed on a node that the size fits, a node added or changed |
-| NeverFits | a node added or changed |
-| QueueLimit | usage of that queue fell, queues changed |
-| UnknownQueue, QueueNotAllowed | queues changed |
-| JobOrder, Patience, Gang | either, and a job withdrawn, and the time until which the cycle decided to wait |
-
-A class that depends on where other pods are is also woken when those come or go.
-
-As a safety net, a class is unschedulable for a minute at most. All times come in as arguments.
+What wakes a class depends on why it is unschedulable (`unschedulable`). One that depends on where other pods are is
+also woken when those come or go. As a safety net, a class is unschedulable for a minute at most. All times come in as
+arguments.
 """
-
-from __future__ import annotations
 
 import collections
 import heapq
 import itertools
 import math
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from boathouse_policies import model
+from boathouse_policies.framework.ledger import Freed
 from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass, TaskPool
 from boathouse_policies.framework.queue.reservations import KeptPart, KeptRoom, Reservations
 from boathouse_policies.framework.queue.sorted_classes import SortedClasses
 from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses, Wake
 from boathouse_policies.framework.shapes import Shapes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-
-    from boathouse_policies.framework.ledger import Freed
 
 
 class LeftPending(Protocol):
@@ -75,13 +62,7 @@ class CycleResult(Protocol):
 
 
 class SchedulingQueue:
-    """The pending tasks of all jobs. One writer: the shell; `run_cycle` only reads it. The ledger shares its axis.
-
-    Attributes:
-        reserved: The class that each reserved node is for: the profile's reservations, over cycles.
-        kept_room: The room that is kept for gangs until the next cycle.
-        on_removed: Called with each class that leaves the queue, so that what is kept of it goes with it.
-    """
+    """The pending tasks of all jobs. One writer: the shell; `run_cycle` only reads it. The ledger shares its axis."""
 
     def __init__(self, axis: model.Axis, queues: Iterable[model.Queue] = ()) -> None:
         self._axis = axis
@@ -89,11 +70,13 @@ class SchedulingQueue:
         self._classes: dict[model.ClassId, QueuedClass] = {}
         self._shapes = Shapes()
         self._sorted: SortedClasses | None = None
-        self._unschedulable = UnschedulableClasses(axis)
-        self._backoffs = Backoffs()
+        self._unschedulable, self._backoffs = UnschedulableClasses(axis), Backoffs()
         self.queues: Mapping[model.QueueName, model.Queue] = {}
+        # Called with each class that leaves the queue, so that what is kept of it goes with it.
         self.on_removed: list[Callable[[model.ClassId], None]] = []
+        # The class that each reserved node is for: the profile's reservations, over cycles.
         self.reserved = Reservations(self._classes, self._jobs)
+        # The room that is kept for gangs until the next cycle.
         self.kept_room = KeptRoom(self.reserved, self.starts_whole)
         self._kept: Collection[model.ClassId] = ()
         self.set_queues(queues)
@@ -108,11 +91,7 @@ class SchedulingQueue:
         *,
         placed: Container[model.TaskId] = (),
     ) -> None:
-        """Replace all that is pending of a job (level-triggered); what is `placed` is not pending, but may come back.
-
-        Raises:
-            ValueError: A task's class is not among the classes.
-        """
+        """Replace all that is pending of a job (level-triggered); what is `placed` is not, but may come back."""
         tasks_of: dict[model.ClassId, list[model.Task]] = {task_class.id: [] for task_class in classes}
         for task in tasks:
             if task.task_class not in tasks_of:
@@ -150,8 +129,7 @@ class SchedulingQueue:
         """Return the class as it was before, if nothing has changed: then it stays unschedulable if it was."""
         self._axis.vector(queued.task_class.resources)  # extended resources are known before the next snapshot
         self._sorted = None
-        known = self._classes.get(queued.task_class.id)
-        if known is not None:
+        if (known := self._classes.get(queued.task_class.id)) is not None:
             if (known.job, known.task_class) == (queued.job, queued.task_class) and known.pool.same(queued.pool):
                 known.rank = queued.rank
                 return known
@@ -208,8 +186,7 @@ class SchedulingQueue:
 
     def starts_whole(self, task_class: model.ClassId) -> bool:
         """Return whether a class is of a gang."""
-        queued = self._classes.get(task_class)
-        return queued is not None and queued.task_class.gang_min > 0
+        return (queued := self._classes.get(task_class)) is not None and queued.task_class.gang_min > 0
 
     def __len__(self) -> int:
         """Return the number of pending tasks, without those that back off."""
@@ -224,7 +201,7 @@ class SchedulingQueue:
         """Return when `tick` has something to do; infinity if never."""
         return min(self._backoffs.next_s(), self._unschedulable.earliest_s)
 
-    def frozen(self) -> SchedulingQueue:
+    def frozen(self) -> "SchedulingQueue":
         """Return a queue with the same pending tasks, all of them active, and without reservations."""
         found = SchedulingQueue(self._axis, self.queues.values())
         for members in map(tuple, (classes.values() for classes in self._jobs.values())):
@@ -263,8 +240,7 @@ class SchedulingQueue:
                 self._wake(Wake.NODES)  # whoever is ahead may want a reservation of the node, fitting or not
 
     def _placed(self, decision: model.Placement) -> None:
-        queued = self._classes.get(decision.task_class.id)
-        if queued is not None:
+        if (queued := self._classes.get(decision.task_class.id)) is not None:
             queued.pool.set_pending(decision.task.id, pending=False)
             if not queued.pool.count:
                 self._sorted = None
@@ -277,7 +253,6 @@ class SchedulingQueue:
             self.reserved.reserve(reservation.node, reservation.task_class.id, now_s)
 
     def _release(self, class_id: model.ClassId) -> None:
-        """Remove the reservations of a class without pending tasks."""
         nodes = [node for node, owner in self.reserved.items() if owner == class_id]
         for node in nodes:
             del self.reserved[node]
@@ -285,7 +260,6 @@ class SchedulingQueue:
             self._wake(Wake.NODES)
 
     def _keep_active(self, kept: Collection[model.ClassId]) -> None:
-        """Let every cycle consider the classes for which room is kept, and those no more for which it was."""
         for class_id in {*self._kept, *kept}:
             if class_id in self._classes:
                 self._unschedulable.always_active[self._classes[class_id].row] = class_id in kept
@@ -303,8 +277,7 @@ class SchedulingQueue:
                 self._unschedulable.active[row] = False
                 self._unschedulable.always_active[row] = True
         for class_id, pending in left.items():
-            queued = self._classes.get(class_id)
-            if queued is not None and queued.pool.count:
+            if (queued := self._classes.get(class_id)) is not None and queued.pool.count:
                 until_s = waits[class_id].until_s if class_id in waits else None
                 until_s = math.inf if until_s is None else until_s
                 self._unschedulable.enter(queued, pending.least, pending.verdict, now_s, until_s)
@@ -317,8 +290,7 @@ class SchedulingQueue:
 
         It is longer where a server's Retry-After, or a quota, requires that, and 0 for a task that is not submitted.
         """
-        queued = self._classes.get(task_class)
-        if queued is None or not queued.pool.knows(task):
+        if (queued := self._classes.get(task_class)) is None or not queued.pool.knows(task):
             return 0.0
         queued.pool.set_pending(task, pending=False)
         return self._backoffs.failed(task, task_class, now_s, at_least_s)

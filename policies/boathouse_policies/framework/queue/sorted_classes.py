@@ -1,28 +1,22 @@
 """The classes that have pending tasks in the order of their turns, for as long as they are the same."""
 
-from __future__ import annotations
-
 import bisect
 import collections
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
+from boathouse_policies import model
+from boathouse_policies.framework.affinity import Tallies
+from boathouse_policies.framework.layout import Layout
+from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass
+from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses
 from boathouse_policies.framework.shapes import Shape, ShapeColumns
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from boathouse_policies import model
-    from boathouse_policies.framework.affinity.tallies import Tallies
-    from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass
-    from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses
-    from boathouse_policies.framework.view import ClusterView
+from boathouse_policies.framework.view import ClusterView
 
 
 class LastingOrder(Protocol):
@@ -48,21 +42,8 @@ class Band:
 class SortedClasses:
     """All classes that have pending tasks.
 
-    By the names of queue and namespace, the higher priority, submission, order in the job.
-
-    A class' place is its index in every column of this order, as is a job's.
-
-    Attributes:
-        first: The place of the first class of each job, and C, length J + 1.
-        is_shared: Whether several queues, or namespaces in a queue, have turns by what they hold.
-        single: Whether each job has one class: then their places are the same.
-        short: Places of classes of which gangs that have begun are short.
-        in_gang: The same as a column, shape [C].
-        is_plain: Whether each job has one class, and room alone decides which of the nodes that it may use fit.
-        open: The classes that the next cycle considers, shape [C].
-        matched: Those of them that fit at most on nodes where room came free, shape [C].
-        only_matched: Whether those are all that the next cycle considers.
-        orphans: The classes to consider of jobs whose queue does not exist or does not accept them.
+    By the names of queue and namespace, the higher priority, submission, order in the job. A class' place is its index
+    in every column of this order, as is a job's.
     """
 
     def __init__(self, classes: Iterable[QueuedClass], queues: Mapping[model.QueueName, model.Queue]) -> None:
@@ -73,6 +54,7 @@ class SortedClasses:
         self.places = {queued.task_class.id: place for place, queued in enumerate(self.queued)}
         self.in_gang = np.array([queued.task_class.gang_min > 0 for queued in self.queued], np.bool_)
         self.gangs: list[int] = self.in_gang.nonzero()[0].tolist()
+        # Classes of which gangs that have begun are short.
         self.short = [place for place, queued in enumerate(self.queued) if queued.task_class.is_short]
         self._about_pods = [
             (queued.job.namespace, queued.task_class.constraints)
@@ -85,33 +67,31 @@ class SortedClasses:
         self.job_places = {job_id: place for place, job_id in enumerate(jobs)}
         self.job_of = [self.job_places[queued.job.id] for queued in self.queued]
         self._starts = np.searchsorted(self.job_of, np.arange(len(self.jobs)))
-        self.first: list[int] = [*self._starts.tolist(), len(self.queued)]
-        self.single = len(self.jobs) == len(self.queued)
+        self.first: list[int] = [*self._starts.tolist(), len(self.queued)]  # the first class of each job, and C
+        self.single = len(self.jobs) == len(self.queued)  # so that places of jobs are those of their classes
+        # Whether each job has one class, and room alone decides which of the nodes that it may use fit.
         self.is_plain = self.single and all(queued.is_plain for queued in self.queued)
-        self.bands = self._bands()
+        sizes = collections.Counter(map(_band, self.jobs))
+        stops = itertools.accumulate(sizes.values())
+        self.bands = [Band(*band, stop - sizes[band], stop) for band, stop in zip(sizes, stops, strict=True)]
         self.band_of = [band for band in self.bands for _ in range(band.start, band.stop)]
         shares = {(band.queue, band.namespace) for band in self.bands}
         self.namespaces = collections.Counter(queue for queue, _ in shares)
-        self.is_shared = len(shares) > 1
+        self.is_shared = len(shares) > 1  # queues, or namespaces in a queue, have turns by what they hold
         self.has_limits = any(queues[name].limits for name in self.namespaces)
         self._shapes: tuple[LeastSizes, int, tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]] | None = None
         self._keys: tuple[LastingOrder, Layout, list[float]] | None = None
         self._heap: list[tuple[float, int]] = []
         self._serial, self._flags = -1, b""
         self._stale: set[model.JobId] | None = None
-        self.orphans: list[QueuedClass] = []
+        self.orphans: list[QueuedClass] = []  # to consider, of jobs whose queue does not exist or does not accept them
+        # What the next cycle considers, and what of that fits at most on nodes where room came free, shape [C] each.
         self.open = self.matched = np.zeros(len(self.queued), np.bool_)
-        self.only_matched = True
-
-    def _bands(self) -> list[Band]:
-        sizes = collections.Counter(map(_band, self.jobs))
-        stops = itertools.accumulate(sizes.values())
-        return [Band(*band, stop - sizes[band], stop) for band, stop in zip(sizes, stops, strict=True)]
+        self.only_matched = True  # whether `matched` are all that it considers
 
     def consider(self, unschedulable: UnschedulableClasses) -> None:
         """Take over which classes the next cycle considers: with a class of a gang all classes of the gang."""
-        flags = unschedulable.considered()
-        if flags == self._flags:
+        if (flags := unschedulable.considered()) == self._flags:
             return
         self._flags = flags
         self.only_matched = not self._orphans and flags.find(1, 0, len(flags) // 3 * 2) < 0
@@ -124,22 +104,17 @@ class SortedClasses:
         self.open = active[self._rows] | self.matched
         considered = active | unschedulable.matches_freed
         self.orphans = [queued for queued in self._orphans if considered[queued.row]]
-        gangs = {self.job_of[place] for place in self.gangs if self.open[place]}
-        if gangs:
+        if gangs := {self.job_of[place] for place in self.gangs if self.open[place]}:
             self.open[[place for place in self.gangs if self.job_of[place] in gangs]] = True
 
     def declare(self, tallies: Tallies) -> None:
         """Have the pods counted that the constraints of the classes select."""
-        if tallies.declared_by is self or not (self._about_pods or tallies.is_needed):
-            return
-        tallies.declare(self._about_pods, self)
+        if tallies.declared_by is not self and (self._about_pods or tallies.is_needed):
+            tallies.declare(self._about_pods, self)
 
     def open_jobs(self, open_classes: model.BoolVector) -> model.BoolVector:
         """Return which jobs have an open class, shape [J]."""
-        if self.single:
-            return open_classes
-        open_jobs: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
-        return open_jobs
+        return open_classes if self.single else np.logical_or.reduceat(open_classes, self._starts)
 
     def note_usage(self, view: ClusterView) -> None:
         """Note which jobs hold something else than in the snapshot before; after a gap, all may."""
@@ -151,8 +126,7 @@ class SortedClasses:
 
     def keys(self, order: LastingOrder, view: ClusterView) -> list[float]:
         """Return the keys of all jobs, length J; recompute only those of jobs whose usage changed."""
-        known = self._keys
-        if known is None or known[0] is not order or known[1] is not view.layout:
+        if (known := self._keys) is None or known[0] is not order or known[1] is not view.layout:
             self._keys = known = (order, view.layout, [0.0] * len(self.jobs))
             self._stale, self._heap = None, []
         elif order.constant:
@@ -176,8 +150,7 @@ class SortedClasses:
 
     def shapes(self, sizer: LeastSizes, axis: model.Axis) -> tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]:
         """Return the shapes of the classes as columns, the column of each class, shape [C], and each class' shape."""
-        known = self._shapes
-        if known is None or known[0] is not sizer or known[1] != axis.width:
+        if (known := self._shapes) is None or known[0] is not sizer or known[1] != axis.width:
             own = [queued.sizing(sizer, axis).shape for queued in self.queued]
             numbers: dict[Shape, int] = {}
             shape_of = np.array([numbers.setdefault(shape, len(numbers)) for shape in own], np.intp)
@@ -186,9 +159,7 @@ class SortedClasses:
 
 
 def _has_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> bool:
-    """Return whether a job's queue exists and accepts it."""
-    queue = queues.get(job.queue)
-    return queue is not None and queue.accepts(job.namespace, job.priority_class)
+    return (queue := queues.get(job.queue)) is not None and queue.accepts(job.namespace, job.priority_class)
 
 
 def _band(job: model.Job) -> tuple[model.QueueName, model.NamespaceName, int]:
@@ -199,5 +170,4 @@ def _place(queued: QueuedClass) -> tuple[model.QueueName, model.NamespaceName, i
     return (queued.job.queue, queued.job.namespace, -queued.job.priority, *queued.rank)
 
 
-NO_CLASSES = SortedClasses((), {})
-"""An empty queue's, before the first cycle."""
+NO_CLASSES = SortedClasses((), {})  # an empty queue's, before the first cycle

@@ -1,31 +1,24 @@
 """The classes of the scheduling queue as columns: which are active, which are unschedulable, and what wakes those."""
 
-from __future__ import annotations
-
 import collections
 import enum
 import itertools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from boathouse_policies.framework.queue.queued_class import QueuedClass
+from boathouse_policies.framework.queue.queued_class import QueuedClass
 
 
 class Wake(enum.IntFlag):
-    """What may help an unschedulable class."""
+    """What may help an unschedulable class, beside the time until which the cycle decided to wait."""
 
-    ROOM = enum.auto()
-    NODES = enum.auto()
-    QUEUE = enum.auto()
-    QUEUES = enum.auto()
-    JOBS = enum.auto()
+    ROOM = enum.auto()  # freed on a node that the size fits
+    NODES = enum.auto()  # added or changed
+    QUEUES = enum.auto()  # changed
+    JOBS = enum.auto()  # withdrawn
 
 
 _WOKEN_BY: dict[model.Code, Wake] = {
@@ -33,7 +26,7 @@ _WOKEN_BY: dict[model.Code, Wake] = {
     model.Code.SIZING: Wake.ROOM | Wake.NODES,
     model.Code.NOT_OFFERED: Wake.ROOM | Wake.NODES,
     model.Code.NEVER_FITS: Wake.NODES,
-    model.Code.QUEUE_LIMIT: Wake.QUEUE | Wake.QUEUES,
+    model.Code.QUEUE_LIMIT: Wake.QUEUES,  # and once the usage of that queue falls
     model.Code.UNKNOWN_QUEUE: Wake.QUEUES,
     model.Code.QUEUE_NOT_ALLOWED: Wake.QUEUES,
     model.Code.JOB_ORDER: Wake.ROOM | Wake.NODES | Wake.JOBS,
@@ -45,16 +38,7 @@ FLUSH_S = 60.0  # a safety net, as kube-scheduler's flush after 5 minutes; a que
 
 
 class UnschedulableClasses:
-    """One row for each class, as long as the class exists.
-
-    Attributes:
-        active: Classes for which the next cycle considers all nodes, shape [rows].
-        always_active: Classes that every cycle considers, but that are no reason to run a cycle, shape [rows].
-        matches_freed: Unschedulable classes for whose size room came free on nodes of `freed`, shape [rows]. The next
-            cycle considers only those nodes for them.
-        freed: Nodes where room came free since the last cycle, as far as `match_freed` compared it.
-        unmatched: The room on nodes where it came free, by resource, as far as `match_freed` did not compare it yet.
-    """
+    """One row for each class, as long as the class exists."""
 
     def __init__(self, axis: model.Axis) -> None:
         self._axis = axis
@@ -67,6 +51,7 @@ class UnschedulableClasses:
         self._until_s = np.zeros(0)
         self._least = np.zeros((axis.width, 0), np.int64)
         self._largest = [0] * axis.width  # no size was ever larger
+        # The room on nodes where it came free since the last cycle, by resource: what `match_freed` compared, the rest.
         self.freed: dict[model.NodeName, Sequence[int]] = {}
         self.unmatched: dict[model.NodeName, Sequence[int]] = {}
         self._grow(16)
@@ -92,6 +77,8 @@ class UnschedulableClasses:
         flags = np.frombuffer(self._bytes, np.bool_).reshape(_FLAGS, rows)
         self._bytes = bytearray(np.pad(flags, ((0, 0), (0, more))).tobytes())
         columns = np.frombuffer(self._bytes, np.bool_).reshape(_FLAGS, rows + more)
+        # Classes that every cycle considers, but that are no reason to run one; for which the next considers all nodes;
+        # and unschedulable ones for whose size room came free on nodes of `freed`, the only ones that it considers.
         self.always_active, self.active, self.matches_freed, self._needs_only_room, self._needs_more = columns
         self._woken_by = np.pad(self._woken_by, (0, more))
         self._until_s = np.pad(self._until_s, (0, more), constant_values=math.inf)
@@ -106,11 +93,10 @@ class UnschedulableClasses:
 
     def _leave(self, queued: QueuedClass) -> None:
         row = queued.row
-        self._woken_by[row] = 0
-        self._until_s[row] = math.inf
+        self._woken_by[row], self._until_s[row] = 0, math.inf
         self.matches_freed[row] = self._needs_only_room[row] = self._needs_more[row] = False
         if queued.job.queue in self._limited:
-            self._limited[queued.job.queue].pop(queued.row, None)
+            self._limited[queued.job.queue].pop(row, None)
 
     def enter(
         self, queued: QueuedClass, least: model.IntVector, verdict: model.Verdict, now_s: float, until_s: float
@@ -155,8 +141,7 @@ class UnschedulableClasses:
 
     def any_active(self) -> bool:
         """Return whether a class is a reason to run a cycle."""
-        rows = len(self._classes)
-        return self._bytes.find(1, rows, 3 * rows) >= 0
+        return self._bytes.find(1, len(self._classes), 3 * len(self._classes)) >= 0
 
     def considered(self) -> bytes:
         """Return the flags that say which classes the next cycle considers, and whether for all nodes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from boathouse_policies import framework, model
-from boathouse_policies.framework.affinity import tallies
+from boathouse_policies.framework import affinity
 from tests.builders import core
 from tests.builders.core_affinity import ABSENT, IN, AffinityShell, label, selector
 
@@ -282,7 +282,7 @@ def test_tallies_go_with_the_pods_and_classes_that_need_them():
 
 
 def test_a_total_follows_its_tallies_for_as_long_as_it_is_used():
-    every = tallies.Tallies()
+    every = affinity.Tallies()
     first, second = (every.of_term(pod_term(key)) for key in ("zone", "host"))
     first.add(model.NodeName("n0"), 1)
     total = every.total(frozenset([first, second]))
@@ -296,8 +296,8 @@ def test_a_total_follows_its_tallies_for_as_long_as_it_is_used():
 
 
 def test_classes_that_are_gone_do_not_fill_the_memory_of_a_count_that_never_changes(monkeypatch):
-    monkeypatch.setattr(tallies, "_MOST_WAITING", 3)
-    every = tallies.Tallies()
+    monkeypatch.setattr(affinity, "_MOST_WAITING", 3)
+    every = affinity.Tallies()
     tally = every.of_term(pod_term("zone"))
     for i in range(7):
         every.wait(tally, model.ClassId(f"c{i}"))

@@ -184,7 +184,7 @@ def test_what_a_job_used_up_while_it_was_probed_counts():
     shell.submit_at("job", 0.0, *map_reduce(), probed=features())
     shell.run(until_s=2.0)
     job = shell.order.worlds.jobs.get(model.JobId("job"))
-    assert shell.order.worlds.size_left(job, 2.0) == pytest.approx(job.size - 4 * core.GIB * 2.0)
+    assert job.size_left(2.0) == pytest.approx(job.size - 4 * core.GIB * 2.0)
 
 
 def test_the_next_job_of_the_program_needs_no_probe():
@@ -423,7 +423,7 @@ def test_every_job_ends(mix):
         size = core.amount(1000, gib)
         shell.submit_at(f"j{i:02}", float(at_s), map_stage(tasks, task_s, size=size, stated=stated))
     assert len(shell.run()) == len(mix)
-    shell.order.worlds.advance(1e9)
+    shell.order.worlds.resize((1.0, 1.0), {}, 1e9)
     assert not list(shell.order.worlds.pending())  # nor does anything stay behind in the fair world
 
 

@@ -76,14 +76,14 @@ def test_a_resource_is_used_up_or_all_have_their_bound(bounds, cluster):
 def test_a_virtual_size_falls_by_the_virtual_resource_times_the_interval():
     world = fair_world()
     job = add(world, "a", shape(tasks=2, task_s=10))
-    assert (world.size_left(job, 0), world.size_left(job, 3), world.size_left(job, 10)) == (20, 14, 0)
+    assert (job.size_left(0), job.size_left(3), job.size_left(10)) == (20, 14, 0)
 
 
 def test_sizes_fall_more_slowly_when_another_job_is_submitted():
     world = fair_world(memory=2)
     job = add(world, "a", shape(tasks=2, task_s=10))
     add(world, "b", shape(tasks=2, task_s=10), at_s=4.0)
-    assert world.size_left(job, 6.0) == 20 - 2 * 4 - 1 * 2
+    assert job.size_left(6.0) == 20 - 2 * 4 - 1 * 2
 
 
 def test_the_others_share_what_a_finished_job_leaves():
@@ -91,7 +91,7 @@ def test_the_others_share_what_a_finished_job_leaves():
     long, short = add(world, "long", shape(tasks=2, task_s=10)), add(world, "short", shape(tasks=2, task_s=2))
     world.advance(6.0)
     assert (short.finished, short.finish_s) == (True, 4.0)
-    assert world.size_left(long, 6.0) == 20 - 1 * 4 - 2 * 2
+    assert long.size_left(6.0) == 20 - 1 * 4 - 2 * 2
 
 
 def test_completions_long_ago_are_caught_up_with_one_by_one():
@@ -124,14 +124,14 @@ def test_a_cluster_that_grows_serves_faster():
     world = fair_world(memory=1)
     job = add(world, "a", shape(tasks=2, task_s=10))
     world.resize((4.0, 2.0), 4.0)
-    assert (world.size_left(job, 4.0), job.rate) == (16, 2)
+    assert (job.size_left(4.0), job.rate) == (16, 2)
 
 
 def test_nothing_happens_where_there_is_no_cluster():
     world = virtual.World(config.Config())
     job = add(world, "a")
     world.advance(1e6)
-    assert (job.rate, world.size_left(job, 1e6)) == (0, 10)
+    assert (job.rate, job.size_left(1e6)) == (0, 10)
 
 
 # Eq. 10
@@ -140,15 +140,15 @@ def test_nothing_happens_where_there_is_no_cluster():
 def test_a_predicted_size_counts_from_the_submission():
     world = fair_world()
     job = add(world, "a", shape(tasks=2, task_s=None))
-    world.reshape(job.id, shape(tasks=2, task_s=30), 5.0)
-    assert world.size_left(job, 5.0) == 60 - 2 * 5
+    world.reshape(job, shape(tasks=2, task_s=30), 5.0)
+    assert job.size_left(5.0) == 60 - 2 * 5
     assert (job.size, job.bound[1]) == (60, 2)
 
 
 def test_a_job_that_used_up_more_than_its_predicted_size_has_finished():
     world = fair_world()
     job = add(world, "a", shape(tasks=2, task_s=None))
-    world.reshape(job.id, shape(tasks=2, task_s=2), 5.0)
+    world.reshape(job, shape(tasks=2, task_s=2), 5.0)
     world.advance(5.0)
     assert (job.finished, job.finish_s) == (True, 5.0)
 
@@ -158,7 +158,7 @@ def test_a_job_of_unknown_size_never_finishes_virtually():
     job = add(world, "a", shape(tasks=4, task_s=None))
     world.advance(1000.0)
     assert not job.finished
-    world.reshape(job.id, shape(tasks=4, task_s=500), 1000.0)
+    world.reshape(job, shape(tasks=4, task_s=500), 1000.0)
     world.advance(1000.0)
     assert job.finished  # 4 x 1000 s used up, 2000 predicted
 
@@ -167,7 +167,7 @@ def test_a_finished_job_of_another_shape_and_the_same_size_stays_finished():
     world = fair_world()
     job = add(world, "a", shape(tasks=1, task_s=5))
     world.advance(20.0)
-    world.reshape(job.id, shape(tasks=5, task_s=1), 20.0)
+    world.reshape(job, shape(tasks=5, task_s=1), 20.0)
     assert (job.finished, job.finish_s, world.queue) == (True, 5.0, [])
 
 
@@ -175,8 +175,8 @@ def test_a_finished_job_that_turns_out_larger_is_unfinished_again():
     world = fair_world()
     job = add(world, "a", shape(tasks=1, task_s=5))
     world.advance(20.0)
-    world.reshape(job.id, shape(tasks=1, task_s=8), 20.0)
-    assert (job.finished, world.size_left(job, 20.0)) == (False, 3)
+    world.reshape(job, shape(tasks=1, task_s=8), 20.0)
+    assert (job.finished, job.size_left(20.0)) == (False, 3)
 
 
 # Real ends
@@ -224,12 +224,12 @@ courses = st.lists(
 def test_virtual_sizes_only_fall(course):
     world, now_s = fair_world(), 0.0
     for i, (wait_s, tasks, task_s, master) in enumerate(course):
-        before = {job.id: world.size_left(job, now_s) for job in world.jobs.values()}
+        before = {job.id: job.size_left(now_s) for job in world.jobs.values()}
         now_s += wait_s
         add(world, f"j{i}", shape(tasks, task_s, master=(0.0, master)), at_s=now_s)
         for job in world.jobs.values():
             if job.id in before:
-                assert world.size_left(job, now_s) <= before[job.id]
+                assert job.size_left(now_s) <= before[job.id]
         assert sum(job.share[1] for job in world.queue) <= 4 * ROUNDING
 
 
@@ -255,5 +255,5 @@ def test_it_does_not_matter_how_often_one_looks(course, looks):
                 now_s += wait_s / parts
                 world.advance(now_s)
             add(world, f"j{i}", shape(tasks, task_s), at_s=sum(wait for wait, *_ in course[: i + 1]))
-        outcomes.append({job.id: world.size_left(job, world.now_s) for job in world.jobs.values()})
+        outcomes.append({job.id: job.size_left(world.now_s) for job in world.jobs.values()})
     assert outcomes[0] == pytest.approx(outcomes[1], abs=1e-6)

@@ -46,7 +46,7 @@ def test_a_job_of_a_queue_that_does_not_exist_takes_nothing_from_others():
 
 def test_sizes_of_one_namespace_do_not_depend_on_the_number_of_jobs_of_another():
     few, many = worlds(("b", "x"), ("b", "y")), worlds(("b", "x"), *[("b", "y")] * 9)
-    left = [found.size_left(found.jobs[model.JobId("j0")], 10.0) for found in (few, many)]
+    left = [found.jobs[model.JobId("j0")].size_left(10.0) for found in (few, many)]
     assert left[0] == left[1] < 99 * 10.0
 
 
@@ -55,7 +55,7 @@ def test_an_empty_fair_world_advances_with_its_next_job():
     found.end(model.JobId("j0"), 1.0, succeeded=False)
     found.add(core.job("next", "a", namespace="x"), shape(tasks=12, task_s=2.0), 5.0)
     found.resize(CLUSTER, QUEUES, 5.0)
-    found.advance(7.0)
+    found.resize(CLUSTER, QUEUES, 7.0)
     assert found.jobs[model.JobId("next")].finish_s == 7.0
 
 

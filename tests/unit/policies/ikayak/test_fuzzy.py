@@ -45,7 +45,7 @@ def test_recursive_least_squares_equals_batch_weighted_least_squares(count, keep
     for t in range(count):
         last = slice(max(0, t - 1), t + 1)
         weights = np.sqrt([discount, 1.0])[-1 - min(t, 1) :]
-        model._learn(weighed[0][last] * weights[:, None], weighed[1][last] * weights, keep)
+        model.learn(weighed[0][last] * weights[:, None], weighed[1][last] * weights, keep)
     expected = batch(model, samples, labels, keep, discount, 10.0)
     rows = model.rows(samples)
     assert np.abs(rows @ model.parameters - rows @ expected).max() < 1e-9

@@ -81,16 +81,6 @@ def test_only_the_newest_of_each_kind_count():
     assert mean_error(learner.model, newer) < 0.2
 
 
-def test_offline_training_takes_the_place_of_what_stood_for_it():
-    learner, some = ila.Learner(ila.Config()), samples(count=500)
-    learner.train(some)
-    assert mean_error(learner.model, samples(seed=3)) < 0.02
-    learn_samples(learner, samples(count=100, seed=4))
-    assert mean_error(learner.model, samples(seed=5)) < 0.03
-    learner.train(some.of(np.arange(3)))  # too few
-    assert mean_error(learner.model, samples(seed=5)) < 0.03
-
-
 def test_what_stands_for_the_offline_training_is_the_same_at_every_start():
     assert learning.first_samples() is learning.first_samples()
     assert len(learning.first_samples()) == 256

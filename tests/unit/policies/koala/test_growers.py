@@ -7,14 +7,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from boathouse_policies.koala import (
-    Config,
-    Kind,
-    Policy,
-    Reading,
-    grower,
-    load,
-)
+from boathouse_policies.koala import Config, Kind, Policy, Reading
+from boathouse_policies.koala.cluster import grower, load
 from tests.builders.core_koala import NODE_SLOTS, cluster_state, drawn_clusters
 
 CONFIG = Config()

@@ -15,9 +15,14 @@ def users(*clusters: Cluster):
     return dict.fromkeys(clusters, SITES)
 
 
+def pools_of(idle, sites):
+    """The pools where a cluster may use either all or none of a site."""
+    users = {site: frozenset(cluster.name for cluster, usable in sites.items() if site in usable) for site in idle}
+    return [Pool(site=site, nodes=nodes, users=users[site]) for site, nodes in idle.items()]
+
+
 def split_pools(idle, sites, partition):
-    """Split where a cluster may use either all or none of a site."""
-    return controller.split(controller.pools(idle, sites), sites, partition)
+    return controller.split(pools_of(idle, sites), sites, partition)
 
 
 def totals(parts) -> dict[str, int]:
@@ -80,7 +85,7 @@ def test_a_node_without_room_for_the_worker_of_a_cluster_is_given_to_another():
 
 
 def test_nodes_are_kept_for_submissions_of_the_largest_pool_first():
-    idle = controller.pools({"a": 2, "b": 5}, users(cluster_state(name="x")))
+    idle = pools_of({"a": 2, "b": 5}, users(cluster_state(name="x")))
     assert sorted((pool.site, pool.nodes) for pool in without(idle, 4)) == [("a", 1), ("b", 2)]
     assert [pool.nodes for pool in without(idle, 99)] == [0, 0]
 

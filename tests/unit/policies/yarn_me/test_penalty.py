@@ -134,52 +134,7 @@ def test_a_node_that_is_over_committed_has_no_memory_for_any_level():
     assert elastic_of().levels.on(-5) == elastic_of().levels.on(0)
 
 
-def recorded_run(memory_mb, seconds, input_mb, **fields):
-    return penalty.Run(memory_bytes=memory_mb * MB, duration_s=seconds, input_bytes=input_mb * MB, **fields)
-
-
-@pytest.mark.parametrize("profiled_at", [0.1, 0.35, 0.52, 0.9])
-def test_two_runs_tell_the_run_time_with_any_other_memory(profiled_at):
-    truth = sawtooth(factor=2.3)
-    memory = round(2000 * profiled_at)
-    undersized = recorded_run(memory, float(truth.run_time_s(np.array(float(memory * MB)))), 1400)
-    fitted = penalty.fit_reducer(recorded_run(2000, 100.0, 1400), undersized)
-    others = np.linspace(200, 2000, 50) * MB
-    assert fitted.run_time_s(others) == pytest.approx(truth.run_time_s(others))
-
-
-def test_reported_spills_are_taken_before_those_worked_out():
-    undersized = recorded_run(1000, 150.0, 1400, spilled_bytes=350 * MB)
-    assert penalty.fit_reducer(recorded_run(2000, 100.0, 1400), undersized).disk_bytes_per_s == pytest.approx(7 * MB)
-
-
-def test_spark_fills_its_buffer_faster_by_what_its_report_shows():
-    undersized = recorded_run(1000, 150.0, 700, spilled_bytes=350 * MB, spilled_memory_bytes=700 * MB)
-    fitted = penalty.fit_reducer(recorded_run(2000, 100.0, 700), undersized)
-    assert (fitted.expansion, fitted.ideal_bytes) == (2.0, pytest.approx(2000 * MB))
-    assert float(fitted.spilled_bytes(np.array(1000.0 * MB))) == pytest.approx(350 * MB)
-
-
-def test_tez_leaves_local_output_out_of_the_buffer():
-    fitted = penalty.fit_reducer(recorded_run(2000, 100.0, 2000), recorded_run(1000, 150.0, 2000, local_bytes=600 * MB))
-    assert fitted.ideal_bytes == pytest.approx(2000 * MB)
-
-
-def test_spills_that_cost_nothing_make_elasticity_free():
-    fitted = penalty.fit_reducer(recorded_run(2000, 100.0, 1400), recorded_run(1000, 99.0, 1400))
-    assert float(fitted.run_time_s(np.array(500.0 * MB))) == 100.0
-
-
-def test_a_run_that_spilled_nothing_teaches_no_rate():
-    with pytest.raises(ValueError, match="spilled nothing: profile one with less memory"):
-        penalty.fit_reducer(recorded_run(2000, 100.0, 1400), recorded_run(2000, 120.0, 1400))
-
-
-def test_a_map_is_never_faster_with_less():
-    assert penalty.fit_mapper(recorded_run(1000, 10.0, 500), recorded_run(300, 9.0, 500)).undersized_s == 10.0
-
-
-def test_a_mapper_is_a_step_between_its_two_runs():
-    fitted = penalty.fit_mapper(recorded_run(1000, 10.0, 500), recorded_run(300, 13.5, 500, spilled_bytes=500 * MB))
-    assert fitted.run_time_s(np.array([100.0, 999.0, 1000.0]) * MB).tolist() == [13.5, 13.5, 10.0]
-    assert fitted.spilled_bytes(np.array([100.0, 1000.0]) * MB).tolist() == [500 * MB, 0.0]
+def test_a_mapper_is_a_step():
+    mapper = penalty.Mapper(ideal_s=10.0, ideal_bytes=1000 * MB, undersized_s=13.5, output_bytes=500 * MB)
+    assert mapper.run_time_s(np.array([100.0, 999.0, 1000.0]) * MB).tolist() == [13.5, 13.5, 10.0]
+    assert mapper.spilled_bytes(np.array([100.0, 1000.0]) * MB).tolist() == [500 * MB, 0.0]

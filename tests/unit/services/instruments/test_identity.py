@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.cluster import errors
-from boathouse.services.instruments import tokens
+from boathouse.services.instruments import kubelet_client
 
 
 class TokenServer:
@@ -31,7 +31,7 @@ def server():
 
 @pytest.fixture
 def token(server, clock):
-    return tokens.MetricsToken(server, "boathouse-system", lambda: clock[0])
+    return kubelet_client.MetricsToken(server, "boathouse-system", lambda: clock[0])
 
 
 async def test_a_token_of_its_own_account_is_used_until_it_is_renewed(server, token, clock):

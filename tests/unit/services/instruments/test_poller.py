@@ -8,7 +8,7 @@ import pytest
 from boathouse.cluster import errors, store, wire
 from boathouse.services.instruments import counters, poller
 from boathouse.services.instruments.kubelet_client import ReadError, Result
-from boathouse.services.instruments.missing import UNCHANGED, Signals
+from boathouse.services.instruments.poller import UNCHANGED, Signals
 
 EXPOSITION = b"# TYPE node_cpu_usage_seconds_total counter\nnode_cpu_usage_seconds_total %f %d\n"
 PRESSURE = b'# TYPE\ncontainer_pressure_io_waiting_seconds_total{container="",id="/"} %f %d\n'

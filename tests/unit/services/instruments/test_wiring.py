@@ -7,7 +7,7 @@ import pytest
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.names import Reason
 from boathouse.services import observers
-from boathouse.services.instruments import missing, wiring
+from boathouse.services.instruments import poller, wiring
 from boathouse.telemetry import metrics
 from boathouse_policies import profiles
 
@@ -24,7 +24,7 @@ def wired(profile, settings=None):
     scheduling = types.SimpleNamespace(nodes=nodes)
     signals, running = wiring.build(None, OperatorConfig(**settings or {}), measured, scheduling, figures)
     shown = {
-        state: figures.registry.get_sample_value("boathouse_node_signals", {"state": state}) for state in missing.STATES
+        state: figures.registry.get_sample_value("boathouse_node_signals", {"state": state}) for state in poller.STATES
     }
     return signals, running, shown
 

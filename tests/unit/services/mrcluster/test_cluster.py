@@ -3,6 +3,7 @@
 import pytest
 
 from boathouse.resources.config import HadoopDefaults
+from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster.model import Requests
 from tests.builders.mrclusters import cluster, cluster_refusal
 
@@ -13,8 +14,8 @@ def test_an_empty_spec_is_a_cluster_of_three_core_nodes():
     found = cluster()
     assert (found.spec.core.count, found.most_core_nodes, found.replication) == (3, 3, 3)
     assert found.spec.transient.maximum == 0
-    assert found.master == Requests(cpu_milli=500, memory_bytes=2 * GIB)
-    assert found.core == found.transient == Requests(cpu_milli=1000, memory_bytes=2 * GIB)
+    assert found.requests[Role.MASTER] == Requests(cpu_milli=500, memory_bytes=2 * GIB)
+    assert found.requests[Role.CORE] == found.requests[Role.TRANSIENT] == Requests(cpu_milli=1000, memory_bytes=2 * GIB)
 
 
 def test_the_image_of_the_spec_wins():

@@ -16,7 +16,7 @@ from boathouse.resources.mrcluster.names import ConditionType, Role
 from boathouse.resources.mrcluster.status import LeavingNode, SizeChange, SizeReason
 from boathouse.services.frame import status_codec
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.model import ClusterState, Names
+from boathouse.services.mrcluster.model import ClusterState
 from tests.builders.mrclusters import cluster
 
 LAST_S = 4e9  # in the year 2096
@@ -224,8 +224,8 @@ POD_HOSTS = st.builds(model.host_of, st.sampled_from([Role.MASTER, Role.CORE, Ro
 @settings(max_examples=50)
 @given(CLUSTER_NAMES, POD_HOSTS)
 def test_every_name_is_a_dns_label_that_contains_the_whole_name_of_the_cluster(name, host):
-    names = Names(cluster(name=name))
-    for text in (names.pod(host), names.claim(host), names.service, names.config_map("f" * 64)):
+    names = cluster(name=name)
+    for text in (names.named(host), names.service, names.config_map("f" * 64)):
         assert text.startswith(f"{name}-0a1b2c3d-")
         assert len(text) <= 63
         assert LABEL.fullmatch(text)
@@ -234,17 +234,17 @@ def test_every_name_is_a_dns_label_that_contains_the_whole_name_of_the_cluster(n
 @settings(max_examples=50)
 @given(st.sets(POD_HOSTS, min_size=2, max_size=2))
 def test_no_two_hosts_have_a_name_in_common(hosts):
-    names, (one, other) = Names(cluster()), hosts
-    assert names.pod(one) != names.pod(other)
+    names, (one, other) = cluster(), hosts
+    assert names.named(one) != names.named(other)
     assert names.fqdn(one) != names.fqdn(other)
 
 
 def test_the_names_of_a_cluster():
-    names = Names(cluster())
-    assert names.pod("c0") == names.claim("c0") == "etl-0a1b2c3d-c0"
+    names = cluster()
+    assert names.named("c0") == "etl-0a1b2c3d-c0"
     assert names.fqdn("t17") == "t17.etl-0a1b2c3d-hadoop.demo.svc"
     assert names.config_map("0123456789abcdef") == "etl-0a1b2c3d-conf-01234567"
-    assert names.network_policy("clients") == "etl-0a1b2c3d-clients"
+    assert names.named("clients") == "etl-0a1b2c3d-clients"
 
 
 @settings(max_examples=50)
@@ -269,7 +269,7 @@ def test_other_names_are_of_no_host(text):
 @pytest.mark.parametrize("host", ["master", "c0", "t17"])
 @pytest.mark.parametrize("name", ["etl", "a" * 40])
 def test_the_host_of_a_pod_is_known_by_its_name(name, host):
-    names = Names(cluster(name=name))
-    assert names.host(names.pod(host)) == host
-    assert Names(cluster(name="other")).host(names.pod(host)) is None
+    names = cluster(name=name)
+    assert names.host(names.named(host)) == host
+    assert cluster(name="other").host(names.named(host)) is None
     assert names.host(names.service) is None

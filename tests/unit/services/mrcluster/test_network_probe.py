@@ -9,7 +9,7 @@ from boathouse.resources.mrcluster.names import Reason
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster import network_probe
 from boathouse.services.mrcluster.network_probe import EVERY_S, NetworkProbe
-from boathouse_task.agent.program import Canary
+from boathouse_task.agent.agent import Canary
 
 UID = ObjectUid("u-1")
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster import daemons, files, objects, pods
 from tests.builders.mrclusters import UID, cluster
 
@@ -35,7 +34,7 @@ def test_the_config_map_cannot_be_changed_and_is_named_by_its_digest():
 def test_pods_mount_the_config_map_of_their_digest():
     found = cluster()
     rendered = files.render(found)
-    volumes = pods.worker_pod(found, "c0", Role.CORE, rendered)["spec"]["volumes"]
+    volumes = pods.of(found, "c0", rendered)["spec"]["volumes"]
     (name,) = [volume["configMap"]["name"] for volume in volumes if "configMap" in volume]
     assert name == objects.config_map(found, rendered)["metadata"]["name"]
 

@@ -5,6 +5,7 @@ import pytest
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrcluster import files, model, pods
+from boathouse.services.mrcluster.planning.observation import node_pod
 from tests.builders.mrclusters import cluster, node_manifest
 from tests.builders.observed_pods import observed_pod, terminated, waiting
 
@@ -24,7 +25,7 @@ def read_node(host="c0", *statuses, node="n1", phase="Running", labels=None, **m
     manifest["metadata"]["labels"] |= labels or {}
     manifest["spec"] |= {"nodeName": node} if node else {}
     manifest["status"] = {"phase": phase, "containerStatuses": list(statuses), "podIP": "10.0.0.7"}
-    return pods.node_pod(observed_pod(manifest))
+    return node_pod(observed_pod(manifest))
 
 
 @pytest.mark.parametrize("host", ["master", "c0", "t17"])

@@ -5,7 +5,7 @@ import dataclasses
 from msgspec import structs
 
 from boathouse.resources.mrcluster.names import Role
-from boathouse.scheduling.scheduler import NO_CLUSTER
+from boathouse.scheduling.adjuster import NO_CLUSTER
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster.planning import sizing
 from boathouse.services.mrcluster.planning.observation import NO_SIZES, Observation, Plan

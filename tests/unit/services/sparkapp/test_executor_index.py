@@ -52,7 +52,7 @@ def test_executors_are_counted_by_state(index):
     index.remove(executor_facts("e1"), executor_facts("e2"), executor_facts("e3"))
     assert index.pods.count("demo", "d1") == (0, 0)
     index.pods.take("demo", "d1")
-    assert not index.pods._by_driver
+    assert not index.pods._drivers
 
 
 @pytest.mark.parametrize("wrong", [{"namespace": "elsewhere"}, {"role": "driver"}, {"kind": "Job"}, {"driver": "d2"}])
@@ -98,7 +98,7 @@ def test_executors_of_a_forgotten_driver_are_not_kept(index):
     index.add(executor_facts("e1", node="n"))
     index.remove(executor_facts("e1", node="n"))
     index.pods.forget("demo", "d1")
-    assert not index.pods._by_driver
+    assert not index.pods._drivers
 
 
 def test_a_bounded_number_of_executors_is_returned(index):

@@ -123,7 +123,7 @@ UIDS = st.uuids().map(str)
 
 
 def attempt_names(name=None, uid=UID, attempt=1):
-    return AttemptNames(application=name or "pi", uid=uid, attempt=attempt)
+    return AttemptNames.of(name or "pi", uid, attempt)
 
 
 @settings(max_examples=40)

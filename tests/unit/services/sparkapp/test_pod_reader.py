@@ -8,7 +8,7 @@ from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.sparkapp import pod_reader
+from boathouse.services.sparkapp import observation
 from boathouse_policies import model
 from tests.builders.observed_pods import observed_pod, terminated, waiting
 
@@ -32,7 +32,7 @@ def read_driver(phase="Running", state=None, node="n1", labels=LABELS, deleted=N
         "spec": {"nodeName": node},
         "status": {"phase": phase, "containerStatuses": containers, "podIP": "10.0.0.7"} | status,
     }
-    return pod_reader.driver_pod(observed_pod(manifest))
+    return observation.driver_pod(observed_pod(manifest))
 
 
 def read_ending(exit_code=1, message="", reason="Error"):
@@ -103,7 +103,7 @@ def executor_pod(phase="Running", node="n1", *, deleted=False, disrupted="", **s
     metadata = wire.ObjectMeta(name="e", namespace="demo", uid="u", deletion_timestamp=NOW if deleted else None)
     pod = wire.PodStatus(phase=phase, conditions=tuple(conditions), **status)
     size = model.Resources(cpu_milli=500)
-    return pod_reader.of_executor(facts.PodFacts(metadata=metadata, status=pod, node_name=node, resources=size))
+    return observation.of_executor(facts.PodFacts(metadata=metadata, status=pod, node_name=node, resources=size))
 
 
 @pytest.mark.parametrize(
@@ -142,5 +142,5 @@ def test_an_executor_that_was_disrupted_has_failed_for_that_reason(pod, reason):
 
 def test_a_pod_that_ended_does_not_end_otherwise():
     failed = executor_pod("Failed")
-    assert pod_reader.ended(failed) is failed
-    assert pod_reader.ended(executor_pod(), "DriverFailed").reason == "DriverFailed"
+    assert observation.ended(failed) is failed
+    assert observation.ended(executor_pod(), "DriverFailed").reason == "DriverFailed"

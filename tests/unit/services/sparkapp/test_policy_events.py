@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.sparkapp import gang, pod_reader
+from boathouse.services.sparkapp import gang, observation
 from boathouse.services.sparkapp.observation import AppPod
 from boathouse.services.sparkapp.policy_events import PolicyEvents
 from boathouse_policies import model, run_times
@@ -139,7 +139,7 @@ class Elastic(Published):
         held = model.Resources(cpu_milli=1000, memory_bytes=size.memory_bytes)
         pod = dataclasses.replace(executor(), resources=held)
         self.now_s = 50.0 + seconds
-        for pods in ([pod], [pod_reader.ended(pod, reason)], []):
+        for pods in ([pod], [observation.ended(pod, reason)], []):
             self.update(driver(), *pods, **chosen)
 
     @property
@@ -167,7 +167,7 @@ def test_the_slowdown_of_executors_with_less_memory_is_measured(elastic):
 
 def test_a_program_whose_executor_failed_with_less_memory_gets_more_from_then_on(elastic):
     elastic.run()
-    elastic.run(share=0.75, reason=pod_reader.EXECUTOR_FAILED)
+    elastic.run(share=0.75, reason=observation.EXECUTOR_FAILED)
     assert isinstance(elastic.estimates, model.Fixed)
     elastic.end()
     assert elastic.estimates.least_bytes > elastic.size(0.75).memory_bytes

@@ -24,7 +24,7 @@ class Drivers:
         self.requests, self.silent, self.released = [], set(), asyncio.Event()
 
     async def __aenter__(self):
-        return self
+        return self.get
 
     async def __aexit__(self, *_):
         pass
@@ -141,13 +141,13 @@ async def server():
 async def test_only_a_short_direct_response_is_read(server, monkeypatch, path, body):
     monkeypatch.setattr(rest, "url_of", lambda _, port, path: f"http://127.0.0.1:{port}/{path}")
     monkeypatch.setattr(rest, "TIMEOUT_S", 0.1 if path == "slow" else 60)
-    async with rest.DriverClient() as client:
-        assert await client.get("10.0.0.1", server, path) == body
+    async with rest.reader() as get:
+        assert await get("10.0.0.1", server, path) == body
 
 
 async def test_a_port_that_nobody_listens_on_is_no_response():
-    async with rest.DriverClient() as client:
-        assert await client.get("127.0.0.1", 1, "x") is None
+    async with rest.reader() as get:
+        assert await get("127.0.0.1", 1, "x") is None
 
 
 EXPECTED = {"spark.master": "k8s://https://kubernetes.default.svc", "spark.executor.memory": "1g"}

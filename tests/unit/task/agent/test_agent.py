@@ -7,8 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from boathouse_task.agent.agent import FOLDERS, QUERY_BUDGET_S, Agent
-from boathouse_task.agent.name_node import DataNode
-from boathouse_task.agent.resource_manager import NodeManager
+from boathouse_task.agent.daemons import DataNode, NodeManager
 from boathouse_task.cluster_contract import (
     AgentOrders,
     AgentReport,

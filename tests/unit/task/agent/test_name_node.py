@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from boathouse_task.agent.name_node import DataNode, NameNode
+from boathouse_task.agent.daemons import DataNode, NameNode
 from boathouse_task.cluster_contract import DfsState, HdfsFigures
 from boathouse_task.rest import Rest, RestError
 from tests.builders.agents import DOMAIN, Daemon, recording

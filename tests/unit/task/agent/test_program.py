@@ -15,7 +15,7 @@ import pytest
 
 from boathouse_e2e import lab as free_ports
 from boathouse_task import __main__
-from boathouse_task.agent.program import Canary
+from boathouse_task.agent.agent import Canary
 from boathouse_task.cluster_contract import AGENT_ENV, AgentOrders, AgentReport, Leaving, Version
 from tests.builders.agents import APPLICATION, DOMAIN, Daemon, agent_spec
 from tests.builders.task_servers import Endpoint, Request

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from boathouse_task.agent.agent import DISTANCE_S, PATIENCE_S, RETRY_S, Refresher, Wanted
-from boathouse_task.agent.host_files import HostFiles
+from boathouse_task.agent.host_files import DISTANCE_S, PATIENCE_S, RETRY_S, HostFiles, Refresher, Wanted
 from boathouse_task.cluster_contract import Request
 from tests.builders.agents import agent_spec
 

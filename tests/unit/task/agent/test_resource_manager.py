@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from boathouse_task.agent import resource_manager
-from boathouse_task.agent.resource_manager import PAUSE_S, MapReduce, NodeManager, ResourceManager
+from boathouse_task.agent import daemons
+from boathouse_task.agent.daemons import PAUSE_S, MapReduce, NodeManager, ResourceManager
 from boathouse_task.cluster_contract import MOST_COUNTERS, ApplicationFigures, YarnFigures, YarnState
 from boathouse_task.rest import Rest, RestError
 from tests.builders.agents import APPLICATION, DOMAIN, Daemon, agent_spec, recording
@@ -221,7 +221,7 @@ def test_counters_are_limited_in_number(yarn):
 
 
 def test_details_of_ended_jobs_are_kept_in_a_limited_number(yarn, monkeypatch):
-    monkeypatch.setattr(resource_manager, "MOST_KEPT", 1)
+    monkeypatch.setattr(daemons, "MOST_KEPT", 1)
     yarn.history.responses = {
         "/ws/v1/history/mapreduce/jobs/job_1_0001/counters": (200, b'{"jobCounters":{}}'),
         "/ws/v1/history/mapreduce/jobs/job_1_0002/counters": (200, b'{"jobCounters":{}}'),

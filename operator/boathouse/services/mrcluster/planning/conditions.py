@@ -8,17 +8,13 @@ from boathouse.resources import names
 from boathouse.resources.mrcluster import spec
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
-from boathouse.resources.mrcluster.status import SizeChange
 from boathouse.services import hadoop
 from boathouse.services.frame import status_codec
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrcluster import daemons, files, model
-from boathouse.services.mrcluster.model import ClusterState, Names
-from boathouse.services.mrcluster.planning import degradation, draining, membership, sizing
-from boathouse.services.mrcluster.planning.degradation import Service
-from boathouse.services.mrcluster.planning.observation import ABSENT, LATE_S, Observation, Plan, figures
+from boathouse.services.mrcluster.planning import degradation, draining, sizing
+from boathouse.services.mrcluster.planning.observation import LATE_S, Observation, Plan, figures
 from boathouse_policies.model import NodeName
 from boathouse_task.cluster_contract import DfsState
 
@@ -49,11 +45,11 @@ _SERVING: Final = frozenset({"Ready", "Degraded"})
 """Phases in which jobs may begin if HDFS and YARN are available: a lost core node does not hold them up."""
 
 
-def _changed(state: ClusterState, now_s: float, changes: Iterable[_Change], **fields: Any) -> ClusterState:
+def _changed(state: model.ClusterState, now_s: float, changes: Iterable[_Change], **fields: Any) -> model.ClusterState:
     return status_codec.with_conditions(state, now_s, ConditionType, changes, **fields)
 
 
-def refused(state: ClusterState, refusal: Refusal, generation: int, now_s: float) -> ClusterState:
+def refused(state: model.ClusterState, refusal: Refusal, generation: int, now_s: float) -> model.ClusterState:
     """Return the state of an invalid resource; the cause may be corrected in another object.
 
     A cluster that has started keeps its pods, but the operator does not replace, resize or observe them.
@@ -67,7 +63,7 @@ def refused(state: ClusterState, refusal: Refusal, generation: int, now_s: float
     return _changed(state, now_s, changes, observed_generation=generation, reason=refusal.reason)
 
 
-def expired(observation: Observation, draft: Plan) -> ClusterState:
+def expired(observation: Observation, draft: Plan) -> model.ClusterState:
     """Return the last state of a cluster that expired without use."""
     reason, ttl_s = Reason.TTL_EXPIRED, observation.cluster.spec.ttl_seconds_after_idle
     message = f"the cluster was not used for {ttl_s} s"
@@ -87,7 +83,7 @@ def in_progress(observation: Observation, draft: Plan) -> Plan:
     degraded = (problem.reason, problem.message) if problem else (Reason.HEALTHY, "")
     changes: list[_Change] = [
         (ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {draft.state.queue}"),
-        _available(ConditionType.READY, Service(Reason.AVAILABLE) if is_ready else lacking),
+        _available(ConditionType.READY, degradation.Service(Reason.AVAILABLE) if is_ready else lacking),
         _available(ConditionType.HDFS_AVAILABLE, hdfs),
         _available(ConditionType.YARN_AVAILABLE, yarn),
         (ConditionType.DEGRADED, problem is not None, *degraded),
@@ -113,7 +109,7 @@ def _phase(observation: Observation, draft: Plan, problem: Problem | None, *, is
     return "Ready" if is_ready and master is not None and not master.is_over else "Starting"
 
 
-def _available(condition_type: ConditionType, service: Service) -> _Change:
+def _available(condition_type: ConditionType, service: degradation.Service) -> _Change:
     return condition_type, service.is_available, service.reason, service.message
 
 
@@ -149,7 +145,7 @@ def _resizing(observation: Observation, draft: Plan) -> _Change:
 
 def _blocked_shrink(observation: Observation, draft: Plan) -> Problem | None:
     """Return why a core node stays that is not wanted; None if all are wanted, or one may leave."""
-    staying, wanted = len(membership.staying(draft.state, Role.CORE)), membership.wanted(draft.state, Role.CORE)
+    staying, wanted = len(draft.state.staying(Role.CORE)), draft.state.wanted(Role.CORE)
     candidate = draining.core_candidate(observation, draft) if staying > wanted else None
     if not isinstance(candidate, Problem):
         return None
@@ -163,10 +159,10 @@ def _failed_orders(observation: Observation) -> str:
 
 
 def _settings(observation: Observation) -> Iterator[_Change]:
-    keys = observation.overridden
+    keys = observation.rendered.overridden
     reason, message = (Reason.CLOSED_SETTINGS, spec.ignored_settings(keys)) if keys else (Reason.NOT_OVERRIDDEN, "")
     yield ConditionType.SETTINGS_OVERRIDDEN, bool(keys), reason, message
-    old = sum(pod.settings != observation.digest for pod in observation.nodes)
+    old = sum(pod.settings != observation.rendered.digest for pod in observation.nodes)
     message = f"{old} of {len(observation.nodes)} nodes have other settings" if old else ""
     yield ConditionType.ROLLED_OUT, not old, Reason.ROLLING_OUT if old else Reason.ROLLED_OUT, message
 
@@ -185,8 +181,8 @@ def _network(observation: Observation) -> tuple[bool | None, str, str]:
 
 def _with_events(observation: Observation, draft: Plan) -> Plan:
     state = observation.state
-    if observation.overridden and not state.holds(ConditionType.SETTINGS_OVERRIDDEN):
-        message = f"ignored settings: {', '.join(observation.overridden)}"
+    if observation.rendered.overridden and not state.holds(ConditionType.SETTINGS_OVERRIDDEN):
+        message = f"ignored settings: {', '.join(observation.rendered.overridden)}"
         draft = draft.with_event(EventReason.SETTINGS_OVERRIDDEN, message, is_warning=True)
     if observation.probe is Reason.NOT_ENFORCED and not state.holds(ConditionType.NETWORK_UNVERIFIED):
         message = "this cluster does not enforce NetworkPolicies"
@@ -200,7 +196,7 @@ def _with_events(observation: Observation, draft: Plan) -> Plan:
 def _counted(observation: Observation, draft: Plan) -> Plan:
     core, transient = _counts(observation, draft, Role.CORE), _counts(observation, draft, Role.TRANSIENT)
     draft = draft.with_state(core=core, transient=transient)
-    change = SizeChange(time_s=observation.now_s, core=core.ready, transient=transient.ready)
+    change = wire.SizeChange(time_s=observation.now_s, core=core.ready, transient=transient.ready)
     sizes = draft.state.sizes
     if sizes and (sizes[-1].core, sizes[-1].transient) == (change.core, change.transient):
         return draft
@@ -210,25 +206,25 @@ def _counted(observation: Observation, draft: Plan) -> Plan:
 
 
 def _counts(observation: Observation, draft: Plan, role: Role) -> wire.NodeCounts:
-    hosts, report = membership.staying_hosts(draft.state, role), observation.report_within(LATE_S)
+    hosts, report = draft.state.staying(role), observation.report_within(LATE_S)
     if report is None:
         ready = sum(pod is not None and pod.is_ready for pod in map(observation.pod, hosts))
     elif role is Role.CORE:
         reported = figures(report)
-        ready = sum(reported.get(host, ABSENT).dfs is DfsState.LIVE for host in hosts)
+        ready = sum(reported[host].dfs is DfsState.LIVE for host in hosts)
     else:
         ready = sizing.registered(report, hosts, report.idle_nodes)
     return wire.NodeCounts(
-        wanted=membership.wanted(draft.state, role),
+        wanted=draft.state.wanted(role),
         ready=ready,
         pending=len(hosts) - ready,
-        leaving=len(membership.numbers(draft.state, role)) - len(hosts),
+        leaving=len(draft.state.numbers(role)) - len(hosts),
     )
 
 
 def _reported(observation: Observation, draft: Plan) -> Plan:
     report, compute = observation.report_within(LATE_S), observation.cluster.spec.compute
-    master = model.Names(observation.cluster).fqdn(model.MASTER)
+    master = observation.cluster.fqdn(model.MASTER)
     addresses = wire.Addresses(
         hdfs=f"hdfs://{master}:{hadoop.NAME_NODE_PORT}",
         webHDFS=f"http://{master}:{hadoop.WEB_HDFS_PORT}",
@@ -260,15 +256,14 @@ def _reported(observation: Observation, draft: Plan) -> Plan:
     return draft.with_state(hdfs=hdfs)
 
 
-def cluster_facts(observation: Observation, state: ClusterState) -> ClusterFacts:
+def cluster_facts(observation: Observation, state: model.ClusterState) -> hadoop.ClusterFacts:
     """Return the facts of a cluster in a state.
 
     The settings for clients are those that all nodes have: while nodes are restarted, the former ones.
     """
     cluster, spec = observation.cluster, observation.cluster.spec
-    names = Names(cluster)
-    secrets = (*cluster.defaults.image_pull_secrets, *(secret.name for secret in spec.image_pull_secrets or ()))
-    return ClusterFacts(
+    secrets = (*cluster.config.hadoop.image_pull_secrets, *(secret.name for secret in spec.image_pull_secrets or ()))
+    return hadoop.ClusterFacts(
         uid=cluster.uid,
         namespace=cluster.namespace,
         name=cluster.name,
@@ -276,11 +271,11 @@ def cluster_facts(observation: Observation, state: ClusterState) -> ClusterFacts
         phase=state.phase,
         is_ready=state.phase in _SERVING and state.holds(ConditionType.READY),
         has_compute=spec.compute,
-        domain=names.domain,
+        domain=cluster.domain,
         image=cluster.image,
         classpath=spec.classpath,
         java_home=spec.java_home,
-        settings=names.config_map(state.settings or observation.digest),
+        settings=cluster.config_map(state.settings or observation.rendered.digest),
         master=model.MASTER,
         image_pull_policy=spec.image_pull_policy,
         image_pull_secrets=tuple(dict.fromkeys(secrets)),

@@ -12,16 +12,8 @@ from typing import Final
 from boathouse.resources.mrcluster.names import ConditionType, Reason, Role
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.planning import draining, membership, replacing
-from boathouse.services.mrcluster.planning.observation import (
-    ABSENT,
-    LATE_S,
-    READY_S,
-    Failing,
-    Observation,
-    Plan,
-    figures,
-)
+from boathouse.services.mrcluster.planning import draining, replacing
+from boathouse.services.mrcluster.planning.observation import LATE_S, READY_S, Failing, Observation, Plan, figures
 from boathouse_task.cluster_contract import AgentReport, DfsState, YarnState
 
 FAILING_S: Final = 60.0
@@ -166,8 +158,8 @@ def yarn(observation: Observation, draft: Plan) -> Service:
     if report is None or report.yarn is None:
         message = with_problem(observation, "the ResourceManager does not respond yet", Role.MASTER)
         return Service(Reason.STARTING, message)
-    reported, hosts = figures(report), membership.staying_hosts(draft.state, Role.CORE)
-    states = collections.Counter(reported.get(host, ABSENT).yarn for host in hosts)
+    reported, hosts = figures(report), draft.state.staying(Role.CORE)
+    states = collections.Counter(reported[host].yarn for host in hosts)
     running, unhealthy = states[YarnState.RUNNING], states[YarnState.UNHEALTHY]
     if running >= _least_nodes(draft):
         return Service(Reason.AVAILABLE, f"{running} core nodes run NodeManagers")

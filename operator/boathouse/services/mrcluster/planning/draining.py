@@ -15,21 +15,9 @@ from typing import Final
 
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import EventReason, Reason, Role
-from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.model import ClusterState
-from boathouse.services.mrcluster.planning import membership
-from boathouse.services.mrcluster.planning.observation import (
-    ABSENT,
-    FRESH_S,
-    LATE_S,
-    Observation,
-    Plan,
-    Stall,
-    Step,
-    figures,
-)
+from boathouse.services.mrcluster.planning.observation import FRESH_S, LATE_S, Observation, Plan, Stall, Step, figures
 from boathouse_task.cluster_contract import AgentReport, DfsState, HdfsFigures, NodeFigures, YarnState
 
 STALL_S: Final = 600.0
@@ -80,12 +68,12 @@ class Leave(enum.StrEnum):
 _ENDED: Final = frozenset({Leave.DRAINED, Leave.TIMED_OUT})
 
 
-def has_ended(node: LeavingNode) -> bool:
+def has_ended(node: wire.LeavingNode) -> bool:
     """Return whether a node is drained, so that only its pod is left to remove."""
     return node.reason in _ENDED
 
 
-def places(state: ClusterState) -> int:
+def places(state: model.ClusterState) -> int:
     """Return how many more nodes may leave at the same time."""
     return wire.MAX_LEAVING - len(state.leaving)
 
@@ -93,11 +81,12 @@ def places(state: ClusterState) -> int:
 def begin(observation: Observation, draft: Plan, hosts: Iterable[str], reason: Leave) -> Plan:
     """Let nodes leave."""
     now_s, timeout_s = observation.now_s, observation.cluster.spec.resizing.drain_timeout_seconds
-    entries = []
-    for host in hosts:
-        deadline_s = now_s + timeout_s if model.role_of(host) is Role.TRANSIENT else None
-        entries.append(LeavingNode(host=host, since_s=now_s, deadline_s=deadline_s, reason=reason))
-    return draft.with_state(leaving=(*draft.state.leaving, *entries))
+    deadlines_s = {Role.TRANSIENT: now_s + timeout_s}
+    new = (
+        wire.LeavingNode(host=host, since_s=now_s, deadline_s=deadlines_s.get(model.known_role(host)), reason=reason)
+        for host in hosts
+    )
+    return draft.with_state(leaving=(*draft.state.leaving, *new))
 
 
 # Choosing
@@ -109,16 +98,12 @@ def transient_candidates(observation: Observation, draft: Plan) -> list[str]:
     if report is None or report.yarn is None:
         return []
     reported = figures(report)
-    nodes = {host: reported.get(host, ABSENT) for host in membership.staying_hosts(draft.state, Role.TRANSIENT)}
-    candidates = [host for host, node in nodes.items() if node.yarn in _IN_SERVICE]
-    return sorted(candidates, key=lambda host: (nodes[host].containers, -model.number_of(host)))
+    candidates = [host for host in draft.state.staying(Role.TRANSIENT) if reported[host].yarn in _IN_SERVICE]
+    return sorted(candidates, key=lambda host: (reported[host].containers, -model.number_of(host)))
 
 
 def core_candidate(observation: Observation, draft: Plan) -> str | Problem:
-    """Return the core node that may leave now, or why none may.
-
-    It is the newest, if HDFS is whole and the others can take its blocks.
-    """
+    """Return the core node that may leave now, the newest if HDFS is whole and others have room, or why none may."""
     report, state, why = observation.report_within(FRESH_S), draft.state, why_not_whole(observation)
     if any(model.role_of(host) is Role.CORE for host in state.leaving_hosts):
         why = "another core node leaves"
@@ -126,13 +111,12 @@ def core_candidate(observation: Observation, draft: Plan) -> str | Problem:
         why = "a decommission was undone: see the events, and change the spec to retry it"
     if report is None or why:
         return Problem(reason=Reason.SHRINK_BLOCKED, message=why)
-    reported, hosts = figures(report), membership.staying_hosts(state, Role.CORE)
-    nodes = {host: reported.get(host, ABSENT) for host in hosts}
-    live = {host: node.free_bytes for host, node in nodes.items() if node.dfs is DfsState.LIVE}
+    reported, hosts = figures(report), state.staying(Role.CORE)
+    live = {host: reported[host].free_bytes for host in hosts if reported[host].dfs is DfsState.LIVE}
     least, free_bytes, obstacles = _least_live(state), sum(live.values()), []
     for host in sorted(hosts, key=lambda host: (host in live, -model.number_of(host))):
         spare, others_bytes = len(live) - (host in live) - least, free_bytes - live.get(host, 0)
-        obstacles.append(_obstacle(host, nodes[host], spare, others_bytes))
+        obstacles.append(_obstacle(host, reported[host], spare, others_bytes))
         if not obstacles[-1]:
             return host
     return Problem(reason=Reason.SHRINK_BLOCKED, message=obstacles[0] if obstacles else "")
@@ -169,7 +153,7 @@ def why_not_whole(observation: Observation) -> str:
     return "HDFS has under-replicated blocks" if hdfs.under_replicated else ""
 
 
-def _least_live(state: ClusterState) -> int:
+def _least_live(state: model.ClusterState) -> int:
     return max(state.replication, state.first_core_nodes)
 
 
@@ -187,8 +171,8 @@ def remember(observation: Observation, draft: Plan) -> Plan:
     return draft.with_marks(barred=_bar(observation, draft.state))
 
 
-def _bar(observation: Observation, state: ClusterState) -> tuple[int, tuple[int, ...]]:
-    return observation.cluster.generation, membership.staying(state, Role.CORE)
+def _bar(observation: Observation, state: model.ClusterState) -> tuple[int, tuple[str, ...]]:
+    return observation.cluster.generation, state.staying(Role.CORE)
 
 
 # Going on
@@ -204,7 +188,7 @@ def advance(observation: Observation, draft: Plan) -> Plan:
             message = f"{node.host} still had containers after its drain timeout, which are lost"
             draft = draft.with_event(EventReason.DRAIN_TIMED_OUT, message, is_warning=True)
         if observation.is_absent(node.host):
-            draft = membership.removed(draft, node.host).with_event(EventReason.SHRANK, f"{node.host} has left")
+            draft = draft.removed(node.host).with_event(EventReason.SHRANK, f"{node.host} has left")
             continue
         drained = dataclasses.replace(node, reason=ended)
         draft = draft.with_state(leaving=tuple(drained if other == node else other for other in draft.state.leaving))
@@ -212,7 +196,7 @@ def advance(observation: Observation, draft: Plan) -> Plan:
     return draft
 
 
-def _ended(observation: Observation, node: LeavingNode) -> Leave | None:
+def _ended(observation: Observation, node: wire.LeavingNode) -> Leave | None:
     """Return how a node's drain has ended; None if it goes on."""
     if node.reason in _ENDED:
         return Leave(node.reason)
@@ -224,11 +208,10 @@ def _ended(observation: Observation, node: LeavingNode) -> Leave | None:
     if node.deadline_s is not None and observation.now_s >= node.deadline_s + OVERTIME_S:
         return Leave.TIMED_OUT
     report = observation.report_within(FRESH_S)
-    has_left = report is not None and _has_left_yarn(observation, report, node)
-    return Leave.DRAINED if has_left else None
+    return Leave.DRAINED if report is not None and _has_left_yarn(observation, report, node) else None
 
 
-def _has_left_yarn(observation: Observation, report: AgentReport, node: LeavingNode) -> bool:
+def _has_left_yarn(observation: Observation, report: AgentReport, node: wire.LeavingNode) -> bool:
     node_figures = figures(report).get(node.host)
     if node_figures is not None and node_figures.yarn is not YarnState.NONE:
         return node_figures.yarn in _OUT_OF_YARN
@@ -237,14 +220,14 @@ def _has_left_yarn(observation: Observation, report: AgentReport, node: LeavingN
     return observation.is_excluded and observation.now_s - node.since_s >= SETTLED_S
 
 
-def _has_left_hdfs(observation: Observation, node: LeavingNode) -> bool:
+def _has_left_hdfs(observation: Observation, node: wire.LeavingNode) -> bool:
     """Return whether no replica is on a core node alone, and YARN runs nothing on it."""
     report, hdfs = observation.report_within(FRESH_S), observation.hdfs_within(FRESH_S)
     if report is None or hdfs is None or hdfs.safe_mode or hdfs.missing or hdfs.corrupt:
         return False
     if observation.cluster.spec.compute and not _has_left_yarn(observation, report, node):
         return False
-    dfs = figures(report).get(node.host, ABSENT).dfs
+    dfs = figures(report)[node.host].dfs
     is_gone = dfs in _OUT_OF_HDFS and observation.is_excluded
     return dfs is DfsState.DECOMMISSIONED or (is_gone and not why_not_whole(observation))
 
@@ -258,10 +241,11 @@ def undo_stalled(observation: Observation, draft: Plan) -> Plan:
     leaving = [node for node in draft.state.leaving if model.role_of(node.host) is Role.CORE and not has_ended(node)]
     if not leaving or report is None or report.hdfs is None:
         return draft.with_marks(stalls={})  # a time without reports is not one without progress
-    reported = figures(report)
+    reported, stalls = figures(report), {}
     for node in leaving:
-        draft = _watched(draft, node.host, _stall(observation, report.hdfs, reported.get(node.host, ABSENT)))
-        stall = draft.marks.stalls.get(node.host)
+        stall = _stall(observation, report.hdfs, reported[node.host], draft.marks.stalls.get(node.host))
+        if stall is not None:
+            stalls[node.host] = stall
         if stall is not None and observation.now_s - stall.since_s >= STALL_S:
             why = _STALLED[stall.step].format(left=stall.left, minutes=STALL_S / 60)
             draft = _undone(draft, node.host, why)
@@ -269,31 +253,30 @@ def undo_stalled(observation: Observation, draft: Plan) -> Plan:
                 draft = draft.with_marks(barred=_bar(observation, draft.state))
         elif why := _too_few(observation, draft, report):
             draft = _undone(draft, node.host, why)
-    return draft
-
-
-def _watched(draft: Plan, host: str, now: Stall) -> Plan:
-    stalls = dict(draft.marks.stalls)
-    if now.is_over:  # containers end by themselves, however late
-        stalls.pop(host, None)
-    elif host not in stalls or now.replaces(stalls[host]):
-        stalls[host] = now
     return draft.with_marks(stalls=stalls)
 
 
-def _stall(observation: Observation, hdfs: HdfsFigures, node_figures: NodeFigures) -> Stall:
+def _stall(
+    observation: Observation, hdfs: HdfsFigures, node_figures: NodeFigures, former: Stall | None
+) -> Stall | None:
+    """Return what a decommission has left, and since when that is no less; None for nothing."""
     step, lost = _STEPS[node_figures.dfs], hdfs.missing + hdfs.corrupt
     left = {Step.COPIED: lost, Step.NO_DATA_NODE: lost + hdfs.under_replicated}.get(step, node_figures.blocks_left)
-    return Stall(step=step, left=left, since_s=observation.now_s)
+    stall = Stall(step=step, left=left, since_s=observation.now_s)
+    if stall.is_over:
+        return None  # containers end by themselves, however late
+    return stall if former is None or stall.replaces(former) else former
 
 
-def awaited(observation: Observation, state: ClusterState) -> str:
+def awaited(observation: Observation, state: model.ClusterState) -> str:
     """Return what a core node waits for that has nothing to copy, with a separator before it; empty for none."""
     report = observation.report_within(LATE_S)
-    reported = figures(report) if report else {}
+    if report is None:
+        return ""
+    reported = figures(report)
     for node in state.leaving:
-        node_figures = reported.get(node.host, ABSENT)
-        if report is None or has_ended(node) or model.role_of(node.host) is not Role.CORE:
+        node_figures = reported[node.host]
+        if has_ended(node) or model.role_of(node.host) is not Role.CORE:
             continue
         if node_figures.dfs is DfsState.DECOMMISSIONED:
             return f"; {node.host}: copied; waits for {_awaited(report, node_figures)}"
@@ -319,20 +302,13 @@ def _too_few(observation: Observation, draft: Plan, report: AgentReport) -> str:
     if report.hdfs is None or report.hdfs.safe_mode or observation.now_s - report.hdfs.started_s < _STARTED_S:
         return ""
     reported, least = figures(report), _least_live(draft.state)
-    hosts = membership.staying_hosts(draft.state, Role.CORE)
-    live = sum(reported.get(host, ABSENT).dfs is DfsState.LIVE for host in hosts)
+    hosts = draft.state.staying(Role.CORE)
+    live = sum(reported[host].dfs is DfsState.LIVE for host in hosts)
     return "" if live >= least else f"only {live} other core nodes are live, and {least} are needed"
 
 
-def keep(draft: Plan, host: str) -> Plan:
-    """Let a node stay that was to leave, because the cluster needs it again."""
-    message = f"{host} stays: the cluster needs it again"
-    return membership.kept(draft, host).with_event(EventReason.GREW, message)
-
-
 def _undone(draft: Plan, host: str, why: str) -> Plan:
-    draft = membership.kept(draft, host)
-    return draft.with_event(EventReason.DECOMMISSION_UNDONE, f"{host} stays: {why}", is_warning=True)
+    return draft.kept(host).with_event(EventReason.DECOMMISSION_UNDONE, f"{host} stays: {why}", is_warning=True)
 
 
 def undoable(observation: Observation, draft: Plan, role: Role) -> list[str]:

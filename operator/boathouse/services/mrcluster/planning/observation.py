@@ -1,13 +1,24 @@
 """What the planner may know of a cluster, and what it decides: all of it values, so that a decision can be repeated."""
 
+import collections
 import dataclasses
 import enum
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from boathouse.resources.mrcluster.names import EventReason, Reason, Role
+from boathouse.cluster import wire
+from boathouse.resources.mrcluster.names import ANNOTATION_SETTINGS, LABEL_HOST, EventReason, Reason, Role
+from boathouse.resources.mrcluster.status import NodeCounts
+from boathouse.resources.names import LABEL_TASK_TYPE
+from boathouse.scheduling.pods import facts
+from boathouse.scheduling.reasons import JobDiagnosis
+from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.mrcluster.model import Cluster, ClusterState
+from boathouse.services.frame.status_codec import printable
+from boathouse.services.mrcluster import daemons
+from boathouse.services.mrcluster.files import Rendered
+from boathouse.services.mrcluster.model import Cluster, ClusterState, known_role, number_of, role_of
 from boathouse.services.mrcluster.sizes import Sizes
 from boathouse_policies import model
 from boathouse_task.cluster_contract import AgentReport, DfsState, HdfsFigures, NodeFigures, YarnState
@@ -19,19 +30,22 @@ READY_S = 30.0
 LATE_S = 60.0
 """Age of a report from which the master counts as not reporting."""
 _REFUSALS = frozenset({Reason.NAME_VOLUME_EMPTY, Reason.FOREIGN_CLUSTER})
-ABSENT = NodeFigures(host="a", dfs=DfsState.NONE, yarn=YarnState.NONE)
-"""Figures of a node that neither HDFS nor YARN knows."""
 NO_SIZES = Sizes(core_mb=1024, transient_mb=1024, am_mb=384, map_mb=512)
+_REFUSED: Final = 78
+"""With what `start.sh` ends if the NameNode must not use its volume."""
+_REFUSAL: Final = re.compile(
+    rf"(?P<reason>{Reason.NAME_VOLUME_EMPTY}|{Reason.FOREIGN_CLUSTER}): (?P<message>.*)", re.DOTALL
+)
+_CRASHING: Final = "CrashLoopBackOff"
+_MAX_LOG: Final = 400
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodePod:
     """The pod of a host of a cluster, such as `c0`, which has the number 0, as the master does.
 
-    Attributes:
-        settings: Digest of the settings that it was created with.
-        deleting_since_s: When its deletion was requested; it may linger on a node that does not respond.
-        problem: Why it does not start. NAME_VOLUME_EMPTY or FOREIGN_CLUSTER: the NameNode refused its volume.
+    `settings` is the digest of those that it was created with. After `deleting_since_s` it may linger on a node that
+    does not respond. `problem` is why it does not start, or why the NameNode refused its volume.
     """
 
     name: str
@@ -55,14 +69,63 @@ class NodePod:
         return not self.life.is_live or self.node_gone or self.deleting_since_s is not None
 
 
+def node_pod(pod: facts.PodFacts) -> NodePod | None:
+    """Return the node of a pod; None if the pod is not a node of a cluster."""
+    labels = pod.metadata.labels
+    host = labels.get(LABEL_HOST, "")
+    role = role_of(host)
+    if role is None or labels.get(LABEL_TASK_TYPE) != role:
+        return None
+    statuses = pod.status.container_statuses
+    has_started = any(status.state.running or status.state.terminated for status in statuses)
+    life = pod_life.life_by_phase(pod, has_started=has_started)
+    return NodePod(
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        host=host,
+        role=role,
+        number=number_of(host),
+        node=pod.node_name or None,
+        address=pod.status.pod_ip,
+        life=life,
+        is_ready=life is PodLife.RUNNING and all(status.ready for status in statuses),
+        settings=pod.metadata.annotations.get(ANNOTATION_SETTINGS, ""),
+        deleting_since_s=pod_life.deleting_since_s(pod),
+        problem=_problem(pod) if life.is_live else None,
+        resources=pod.resources,
+    )
+
+
+def _problem(pod: facts.PodFacts) -> Problem | None:
+    """Return why the NameNode does not use its volume, or the first reason why a container does not start."""
+    problems = (pod_life.problem(status) or _crash(status) for status in pod.status.container_statuses)
+    return _refusal(pod_life.container(pod, daemons.NAME_NODE.container)) or next(filter(None, problems), None)
+
+
+def _crash(status: wire.ContainerStatus) -> Problem | None:
+    waiting, ended = status.state.waiting, status.last_state.terminated
+    if waiting is None or waiting.reason != _CRASHING or ended is None:
+        return None
+    last = printable(ended.message.strip()[-_MAX_LOG:], _MAX_LOG)
+    message = f"the container {status.name} ended with exit code {ended.exit_code}" + (f": {last}" if last else "")
+    return Problem(reason=_CRASHING, message=message)
+
+
+def _refusal(status: wire.ContainerStatus | None) -> Problem | None:
+    """Return why the NameNode's volume is refused. This holds while its container starts again, until it is ready."""
+    ended = (status.state.terminated or status.last_state.terminated) if status else None
+    if status is None or status.ready or ended is None or ended.exit_code != _REFUSED:
+        return None
+    match = _REFUSAL.match(ended.message)
+    reason, message = (match["reason"], match["message"]) if match else (Reason.NAME_VOLUME_EMPTY, ended.message)
+    return Problem(reason=reason, message=printable(message.strip(), pod_life.MAX_MESSAGE))
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A policy's decision.
+    """A policy's decision: how many nodes the cluster keeps, without those that leave, and whether new ones hold data.
 
-    Attributes:
-        nodes: Core and transient nodes that the cluster keeps, those that leave not counted.
-        stores: Whether nodes that are added hold data.
-        offer: Nodes that it accepted of an offer; negative: that it gives back.
+    `offer` are the nodes that it accepted of an offer; negative: that it gives back.
     """
 
     nodes: int
@@ -84,9 +147,8 @@ class Step(enum.IntEnum):
 class Stall:
     """What a decommission has left, and since when it is no less.
 
-    Attributes:
-        left: Blocks to copy; once all are copied, blocks of HDFS that are missing or corrupt; without a DataNode, these
-            and blocks that lack replicas.
+    `left` are blocks to copy; once all are copied, blocks of HDFS that are missing or corrupt; without a DataNode,
+    these and blocks that lack replicas.
     """
 
     step: Step
@@ -117,19 +179,15 @@ class Failing:
 class Marks:
     """What the planner remembers beside the status. It is lost with the process, and observed again.
 
-    Attributes:
-        unplaced_s: Hosts without a Kubernetes node, and since when.
-        barred: Generation and core nodes with which a decommission stalled: none begins until one of them changes.
-        withdrawn_s: When nodes were last withdrawn for want of room.
-        idle_s: Since when the cluster has no application and no user.
-        no_application_s: Since when the cluster has no application.
-        agent_failing: The agent's work, though the daemons respond.
-        last_report_s: When the last report arrived; before the first: since when this process waits for one.
+    A time says since when something holds: hosts have no Kubernetes node, the cluster has no application and no user,
+    or no application, or when nodes were last withdrawn for want of room. `barred` are generation and core nodes with
+    which a decommission stalled: none begins until one of them changes. `agent_failing` is the agent's work, though the
+    daemons respond. Before the first report, `last_report_s` is since when this process waits for one.
     """
 
     unplaced_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
     stalls: Mapping[str, Stall] = dataclasses.field(default_factory=dict)
-    barred: tuple[int, tuple[int, ...]] | None = None
+    barred: tuple[int, tuple[str, ...]] | None = None
     withdrawn_s: float | None = None
     idle_s: float | None = None
     no_application_s: float | None = None
@@ -150,13 +208,14 @@ class Observation:
         lost_claims: Hosts whose claims no pod can ever mount: their volumes were on Kubernetes nodes that do not exist.
         target: The last decision of the policy that no plan has used.
         unreachable: Why its NetworkPolicies or its Service cannot be made those of the spec.
-        digest: Of the settings that the spec has now.
+        rendered: The settings that the spec has now.
         users: Jobs with clusterRef, and pods of jobs that read the HDFS.
         probe: What the test of the network has shown: ENFORCED, NOT_ENFORCED or CANNOT_TELL; None: not tested yet.
     """
 
     cluster: Cluster
     state: ClusterState
+    rendered: Rendered
     now_s: float
     nodes: Sequence[NodePod] = ()
     report: AgentReport | None = None
@@ -165,10 +224,8 @@ class Observation:
     taken: frozenset[str] = frozenset()
     lost_claims: Collection[str] = ()
     target: Target | None = None
-    diagnosis: Problem | None = None
+    diagnosis: Problem | JobDiagnosis | None = None
     unreachable: Problem | None = None
-    digest: str = ""
-    overridden: Sequence[str] = ()
     sizes: Sizes = NO_SIZES
     users: int = 0
     probe: Reason | None = None
@@ -225,9 +282,10 @@ class Observation:
         return Problem(reason=Reason.FOREIGN_CLUSTER, message=message)
 
 
-def figures(report: AgentReport) -> Mapping[str, NodeFigures]:
-    """Return the figures of a report by host."""
-    return {node.host: node for node in report.nodes}
+def figures(report: AgentReport) -> collections.defaultdict[str, NodeFigures]:
+    """Return the figures of a report by host, without any for one that neither HDFS nor YARN knows."""
+    absent = NodeFigures(host="a", dfs=DfsState.NONE, yarn=YarnState.NONE)
+    return collections.defaultdict(lambda: absent, ((node.host, node) for node in report.nodes))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,12 +301,8 @@ class ClusterEvent:
 class Plan:
     """What to do, in this order: write the state, delete pods, publish orders, have nodes scheduled.
 
-    Each step of the planner adds to the one before it.
-
-    Attributes:
-        marks: To be given to the next observation.
-        consumed: The target that was used; None: it is kept.
-        submit: All hosts that shall have a pod and have none; a task that is not in it must not be scheduled.
+    Each step of the planner adds to the one before it. `marks` are for the next observation. `consumed` is the target
+    that was used. `submit` are all hosts that shall have a pod and have none: no other task may be scheduled.
     """
 
     state: ClusterState
@@ -276,6 +330,29 @@ class Plan:
         if pod is None or pod.deleting_since_s is not None or pod in self.delete:
             return self
         return dataclasses.replace(self, delete=(*self.delete, pod))
+
+    def with_wanted(self, role: Role, count: int) -> "Plan":
+        """Return a draft whose cluster shall have so many nodes of a role."""
+        counts = (self.state.core if role is Role.CORE else self.state.transient) or NodeCounts()
+        return self.with_state(**{role.value: counts.model_copy(update={"wanted": count})})
+
+    def added(self, role: Role, new: Iterable[int]) -> "Plan":
+        """Return a draft with more nodes. The counter passes each number of a transient node: none is used twice."""
+        numbers = tuple(sorted({*self.state.numbers(role), *new}))
+        if role is Role.CORE:
+            return self.with_state(wanted_core=numbers)
+        following = max((self.state.next_transient, *(number + 1 for number in numbers)))
+        return self.with_state(wanted_transient=numbers, next_transient=following)
+
+    def removed(self, host: str) -> "Plan":
+        """Return a draft without a node."""
+        role, number = known_role(host), number_of(host)
+        left = tuple(other for other in self.state.numbers(role) if other != number)
+        return self.kept(host).with_state(**{f"wanted_{role}": left})
+
+    def kept(self, host: str) -> "Plan":
+        """Return a draft in which a node does not leave."""
+        return self.with_state(leaving=tuple(node for node in self.state.leaving if node.host != host))
 
     def with_event(self, reason: EventReason, message: str, *, is_warning: bool = False) -> "Plan":
         """Return a draft with another event."""

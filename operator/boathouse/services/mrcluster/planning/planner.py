@@ -13,20 +13,46 @@ The state is written before anything is deleted, ordered or submitted. What is s
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.model import ClusterState
-from boathouse.services.mrcluster.planning import conditions, degradation, draining, membership, replacing, sizing
+from boathouse.services.mrcluster.planning import conditions, degradation, draining, replacing, sizing
 from boathouse.services.mrcluster.planning.observation import READY_S, Observation, Plan
 
 NOTED_EVERY_S: Final = 60.0
 BUSY_REQUEUE_S: Final = 5.0
 IDLE_REQUEUE_S: Final = 20.0
-_Step = Callable[[Observation, Plan], Plan]
-_ALWAYS: Final[tuple[_Step, ...]] = (membership.record, membership.remember, degradation.remember, draining.remember)
+
+
+def _record(observation: Observation, draft: Plan) -> Plan:
+    """Record what holds for the whole life, the first core nodes and the ID of the HDFS, and the replication now.
+
+    The ID is recorded when the NameNode first reports it; from then on no NameNode of the cluster may format a volume.
+    """
+    cluster = observation.cluster
+    draft = draft.with_state(
+        observed_generation=cluster.generation, queue=cluster.queue, replication=cluster.replication
+    )
+    if not draft.state.first_core_nodes:
+        first, start_s = cluster.spec.core.count, draft.state.start_s
+        draft = draft.with_state(first_core_nodes=first, start_s=observation.now_s if start_s is None else start_s)
+        draft = draft.added(Role.CORE, range(first)).with_wanted(Role.CORE, first)
+        draft = draft.with_wanted(Role.TRANSIENT, cluster.spec.transient.minimum)
+    hdfs = observation.report.hdfs if observation.report else None
+    if hdfs is not None and not draft.state.cluster_id:
+        draft = draft.with_state(cluster_id=hdfs.cluster_id)
+    return draft
+
+
+def _remember(observation: Observation, draft: Plan) -> Plan:
+    """Note when the agent was last heard, and since when hosts have no Kubernetes node."""
+    now_s, marks, age_s = observation.now_s, draft.marks, observation.report_age_s
+    first_s = now_s if marks.last_report_s is None else marks.last_report_s
+    hosts = [host for host in draft.state.wanted_hosts if host not in draft.state.leaving_hosts]
+    unplaced_s = {host: marks.unplaced_s.get(host, now_s) for host in hosts if observation.is_unplaced(host)}
+    return draft.with_marks(unplaced_s=unplaced_s, last_report_s=first_s if age_s is None else now_s - age_s)
 
 
 def _watch_use(observation: Observation, draft: Plan) -> Plan:
@@ -60,23 +86,15 @@ def _expiry_s(observation: Observation, draft: Plan) -> float:
     return max(idle_s, draft.state.last_active_s or 0.0) + ttl_s
 
 
-_UNLESS_HALTED: Final[tuple[_Step, ...]] = (
-    replacing.replace,
-    draining.advance,
-    draining.undo_stalled,
-    sizing.size,
-    replacing.roll,
-    _watch_use,
-)
-
-
 def plan(observation: Observation) -> Plan:
     """Return what to do next; the same for the same observation."""
     draft = Plan(state=observation.state, marks=observation.marks)
     if draft.state.is_finished:
         return draft
     halt = observation.halt
-    steps = _ALWAYS if halt else (*_ALWAYS, *_UNLESS_HALTED)
+    steps = [_record, _remember, degradation.remember, draining.remember]
+    if not halt:
+        steps += [replacing.replace, draining.advance, draining.undo_stalled, sizing.size, replacing.roll, _watch_use]
     for step in steps:
         draft = step(observation, draft)
     if draft.state.is_finished:
@@ -89,7 +107,7 @@ def plan(observation: Observation) -> Plan:
     return dataclasses.replace(draft, submit=submit, requeue_s=requeue_s)
 
 
-def wanted(state: ClusterState, observation: Observation) -> Sequence[str]:
+def wanted(state: model.ClusterState, observation: Observation) -> Sequence[str]:
     """Return the hosts of a written state that shall have a pod and have none: the master, core, transient nodes.
 
     A core node that leaves is needed until its blocks are copied.

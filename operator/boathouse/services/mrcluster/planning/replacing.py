@@ -17,7 +17,7 @@ from typing import Final
 
 from boathouse.resources.mrcluster.names import EventReason, Reason, Role
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.mrcluster.planning import draining, membership
+from boathouse.services.mrcluster.planning import draining
 from boathouse.services.mrcluster.planning.observation import FRESH_S, NodePod, Observation, Plan
 from boathouse_task.cluster_contract import DfsState
 
@@ -27,16 +27,16 @@ LOST_AFTER_S: Final = 60.0
 def replace(observation: Observation, draft: Plan) -> Plan:
     """Remove pods that serve no more, and take unknown ones in."""
     for pod in observation.nodes:
-        is_known = pod.role is Role.MASTER or pod.number in membership.numbers(draft.state, pod.role)
+        is_known = pod.role is Role.MASTER or pod.number in draft.state.numbers(pod.role)
         if not is_known:
             draft = _adopted(observation, draft, pod)
         elif pod.is_over and pod.host not in draft.state.leaving_hosts:
             draft = _lost(draft, pod)
         elif pod.is_over and pod.role is Role.CORE:
             draft = draft.deleting(pod)  # it is needed until its blocks are copied
-    for host in membership.staying_hosts(draft.state, Role.TRANSIENT):
+    for host in draft.state.staying(Role.TRANSIENT):
         if observation.is_absent(host) and host in observation.state.wanted_hosts:
-            draft = membership.removed(draft, host)
+            draft = draft.removed(host)
     return draft
 
 
@@ -46,7 +46,7 @@ def _lost(draft: Plan, pod: NodePod) -> Plan:
         return draft
     why = "its pod was deleted" if pod.deleting_since_s is not None else "its pod has ended"
     why = f"node {pod.node} does not exist any more" if pod.node_gone else why
-    return membership.removed(draft, pod.host).with_event(EventReason.NODE_REPLACED, f"{pod.host} was lost: {why}")
+    return draft.removed(pod.host).with_event(EventReason.NODE_REPLACED, f"{pod.host} was lost: {why}")
 
 
 def _adopted(observation: Observation, draft: Plan, pod: NodePod) -> Plan:
@@ -55,13 +55,13 @@ def _adopted(observation: Observation, draft: Plan, pod: NodePod) -> Plan:
     A core node may have blocks, so that it stays. A transient node leaves.
     """
     if pod.role is Role.CORE:
-        return draft if pod.is_over else membership.added(draft, Role.CORE, [pod.number])
+        return draft if pod.is_over else draft.added(Role.CORE, [pod.number])
     draft = draft.with_state(next_transient=max(draft.state.next_transient, pod.number + 1))
     if pod.is_over:
         return draft.deleting(pod)
     if not draining.places(draft.state):
         return draft
-    draft = membership.added(draft, Role.TRANSIENT, [pod.number])
+    draft = draft.added(Role.TRANSIENT, [pod.number])
     return draining.begin(observation, draft, [pod.host], draining.Leave.UNKNOWN)
 
 
@@ -79,22 +79,23 @@ def lost_core_node(observation: Observation, draft: Plan) -> Problem | None:
 
 def roll(observation: Observation, draft: Plan) -> Plan:
     """Restart the next nodes whose settings are old, and record the settings that all nodes have."""
-    old = [pod for pod in observation.nodes if pod.settings != observation.digest]
+    old = [pod for pod in observation.nodes if pod.settings != observation.rendered.digest]
     if not old:
-        return draft.with_state(settings=observation.digest) if observation.nodes else draft
+        return draft.with_state(settings=observation.rendered.digest) if observation.nodes else draft
     if draft.state.leaving or draft.delete:
         return draft
     transient = [pod.host for pod in old if pod.role is Role.TRANSIENT]
-    if transient and not any(_is_starting(pod) for pod in observation.nodes if pod.settings == observation.digest):
+    is_starting = any(
+        pod.role is Role.TRANSIENT and pod.node is not None and not (pod.is_ready or pod.is_over)
+        for pod in observation.nodes
+        if pod.settings == observation.rendered.digest
+    )
+    if transient and not is_starting:
         most = observation.cluster.spec.resizing.shrink_by
         chosen = [host for host in draining.transient_candidates(observation, draft) if host in transient][:most]
         if chosen:
             return draining.begin(observation, draft, chosen, draining.Leave.ROLLING)
     return draft.deleting(_next(observation, draft, old, waits=bool(transient)))
-
-
-def _is_starting(pod: NodePod) -> bool:
-    return pod.role is Role.TRANSIENT and pod.node is not None and not (pod.is_ready or pod.is_over)
 
 
 def _next(observation: Observation, draft: Plan, old: list[NodePod], *, waits: bool) -> NodePod | None:
@@ -122,6 +123,6 @@ def _may_restart(observation: Observation, draft: Plan, pod: NodePod, live: Abst
             continue
         if lasting is None or lasting.is_over:
             return False
-        if not lasting.is_ready and (pod.is_ready or lasting.settings == observation.digest):
+        if not lasting.is_ready and (pod.is_ready or lasting.settings == observation.rendered.digest):
             return False
-    return live >= set(membership.staying_hosts(draft.state, Role.CORE))
+    return live >= set(draft.state.staying(Role.CORE))

@@ -18,9 +18,8 @@ from boathouse.resources.mrcluster.names import EventReason, Role
 from boathouse.resources.mrcluster.status import SizeReason
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster.model import host_of, role_of
-from boathouse.services.mrcluster.planning import draining, membership
-from boathouse.services.mrcluster.planning.draining import Leave
-from boathouse.services.mrcluster.planning.observation import ABSENT, FRESH_S, LATE_S, Observation, Plan, figures
+from boathouse.services.mrcluster.planning import draining
+from boathouse.services.mrcluster.planning.observation import FRESH_S, LATE_S, Observation, Plan, figures
 from boathouse_policies import koala, model
 from boathouse_policies.koala.cluster import UNBOUNDED
 from boathouse_task.cluster_contract import AgentReport, YarnFigures, YarnState
@@ -69,7 +68,7 @@ def for_policy(observation: Observation, draft: Plan) -> koala.Cluster | None:
         return None
     spec, state = observation.cluster.spec, draft.state
     running, pending = tasks(report.yarn)
-    core, transient = (membership.staying_hosts(state, role) for role in (Role.CORE, Role.TRANSIENT))
+    core, transient = (state.staying(role) for role in (Role.CORE, Role.TRANSIENT))
     core_up, transient_up = registered(report, core, 0), registered(report, transient, report.idle_nodes)
     staying = len(core) + len(transient)
     stores = spec.resizing.policy == "GGDP"
@@ -98,7 +97,7 @@ def for_policy(observation: Observation, draft: Plan) -> koala.Cluster | None:
 def registered(report: AgentReport, hosts: tuple[str, ...], idle_nodes: int) -> int:
     """Return how many of these hosts run NodeManagers; `idle_nodes` are those that a long report leaves out."""
     reported = figures(report)
-    running = sum(reported.get(host, ABSENT).yarn is YarnState.RUNNING for host in hosts)
+    running = sum(reported[host].yarn is YarnState.RUNNING for host in hosts)
     return min(len(hosts), running + idle_nodes)
 
 
@@ -123,14 +122,14 @@ def size(observation: Observation, draft: Plan) -> Plan:
         return _given_back(observation, draft) if draft.silence_s(observation.now_s) >= SILENT_S else draft
     draft = _decided(observation, _withdrawn(observation, draft))
     for role in (Role.CORE, Role.TRANSIENT):
-        missing = membership.wanted(draft.state, role) - len(membership.staying(draft.state, role))
+        missing = draft.state.wanted(role) - len(draft.state.staying(role))
         draft = _more(observation, draft, role, missing) if missing > 0 else _fewer(observation, draft, role, -missing)
     return draft
 
 
 def _decided(observation: Observation, draft: Plan) -> Plan:
     core, transient = _wanted_core(observation, draft), _wanted_transient(observation, draft)
-    before = tuple(membership.wanted(draft.state, role) for role in (Role.CORE, Role.TRANSIENT))
+    before = tuple(draft.state.wanted(role) for role in (Role.CORE, Role.TRANSIENT))
     target = observation.target
     draft = dataclasses.replace(draft, consumed=target)
     if (core, transient) == before:
@@ -138,8 +137,7 @@ def _decided(observation: Observation, draft: Plan) -> Plan:
     nodes = f"{core} core and {transient} transient nodes"
     reason = target.reason if target else f"by its spec: {nodes}"
     size_reason = SizeReason(time_s=observation.now_s, reason=reason, offer=target.offer if target else 0)
-    draft = membership.with_wanted(draft.with_state(size=size_reason), Role.CORE, core)
-    draft = membership.with_wanted(draft, Role.TRANSIENT, transient)
+    draft = draft.with_state(size=size_reason).with_wanted(Role.CORE, core).with_wanted(Role.TRANSIENT, transient)
     return draft.with_event(EventReason.GREW, f"{nodes}: {reason}") if core + transient > sum(before) else draft
 
 
@@ -147,9 +145,9 @@ def _wanted_core(observation: Observation, draft: Plan) -> int:
     spec, state, target = observation.cluster.spec, draft.state, observation.target
     if spec.resizing.policy != "GGDP":
         return max(spec.core.count, state.first_core_nodes)
-    wanted = max(spec.core.count, membership.wanted(state, Role.CORE))
+    wanted = max(spec.core.count, state.wanted(Role.CORE))
     if target is not None and target.stores:
-        wanted = max(wanted, target.nodes - len(membership.staying(state, Role.TRANSIENT)))
+        wanted = max(wanted, target.nodes - len(state.staying(Role.TRANSIENT)))
     return max(state.first_core_nodes, spec.core.count, min(wanted, observation.cluster.most_core_nodes))
 
 
@@ -157,25 +155,26 @@ def _wanted_transient(observation: Observation, draft: Plan) -> int:
     spec, state, target = observation.cluster.spec, draft.state, observation.target
     if spec.resizing.policy in {"Static", "GGDP"}:
         return spec.transient.minimum
-    wanted = membership.wanted(state, Role.TRANSIENT)
+    wanted = state.wanted(Role.TRANSIENT)
     if target is not None and not target.stores:
-        wanted = target.nodes - len(membership.staying(state, Role.CORE))
+        wanted = target.nodes - len(state.staying(Role.CORE))
     return max(spec.transient.minimum, min(wanted, spec.transient.maximum))
 
 
 def _more(observation: Observation, draft: Plan, role: Role, missing: int) -> Plan:
     """Keep nodes that were to leave, then add new ones."""
     for host in draining.undoable(observation, draft, role)[:missing]:
-        draft, missing = draining.keep(draft, host), missing - 1
+        draft, missing = draft.kept(host), missing - 1
+        draft = draft.with_event(EventReason.GREW, f"{host} stays: the cluster needs it again")
     if role is Role.TRANSIENT:
-        return membership.added(draft, role, range(draft.state.next_transient, draft.state.next_transient + missing))
+        return draft.added(role, range(draft.state.next_transient, draft.state.next_transient + missing))
     used = set(draft.state.wanted_core)
     free = (
         number
         for number in range(len(used) + missing + len(observation.nodes))
         if number not in used and observation.is_absent(host_of(role, number))
     )
-    return membership.added(draft, role, [number for number, _ in zip(free, range(missing), strict=False)])
+    return draft.added(role, [number for number, _ in zip(free, range(missing), strict=False)])
 
 
 def _fewer(observation: Observation, draft: Plan, role: Role, spare: int) -> Plan:
@@ -185,14 +184,18 @@ def _fewer(observation: Observation, draft: Plan, role: Role, spare: int) -> Pla
     if role is Role.TRANSIENT:
         return _fewer_transient(observation, draft, draining.transient_candidates(observation, draft), spare)
     candidate = draining.core_candidate(observation, draft)
-    return draft if isinstance(candidate, Problem) else draining.begin(observation, draft, [candidate], Leave.SHRINKING)
+    return (
+        draft
+        if isinstance(candidate, Problem)
+        else draining.begin(observation, draft, [candidate], draining.Leave.SHRINKING)
+    )
 
 
 def _fewer_transient(observation: Observation, draft: Plan, candidates: Sequence[str], spare: int) -> Plan:
     leaving = [node for node in draft.state.leaving if not draining.has_ended(node)]
     leaving_transient = sum(role_of(node.host) is Role.TRANSIENT for node in leaving)
     most = min(spare, observation.cluster.spec.resizing.shrink_by - leaving_transient, draining.places(draft.state))
-    return draining.begin(observation, draft, candidates[: max(0, most)], Leave.SHRINKING)
+    return draining.begin(observation, draft, candidates[: max(0, most)], draining.Leave.SHRINKING)
 
 
 def _given_back(observation: Observation, draft: Plan) -> Plan:
@@ -201,24 +204,20 @@ def _given_back(observation: Observation, draft: Plan) -> Plan:
     No agent drains them, so that their pods are deleted after the drain timeout.
     """
     minimum = observation.cluster.spec.transient.minimum
-    if membership.wanted(draft.state, Role.TRANSIENT) > minimum:
+    if draft.state.wanted(Role.TRANSIENT) > minimum:
         reason = f"no report for {SILENT_S / 60:.0f} minutes: {minimum} transient nodes by its spec"
-        draft = draft.with_state(size=SizeReason(time_s=observation.now_s, reason=reason))
-        draft = membership.with_wanted(draft, Role.TRANSIENT, minimum)
-    hosts = membership.staying_hosts(draft.state, Role.TRANSIENT)
+        size_reason = SizeReason(time_s=observation.now_s, reason=reason)
+        draft = draft.with_state(size=size_reason).with_wanted(Role.TRANSIENT, minimum)
+    hosts = draft.state.staying(Role.TRANSIENT)
     return _fewer_transient(observation, draft, hosts[::-1], max(0, len(hosts) - minimum))
 
 
 def _withdrawn(observation: Observation, draft: Plan) -> Plan:
     """Give up transient nodes for which there was no room for long; what the spec demands waits on."""
-    hosts, since_s, now_s = (
-        membership.staying_hosts(draft.state, Role.TRANSIENT),
-        draft.marks.unplaced_s,
-        observation.now_s,
-    )
+    hosts, since_s, now_s = draft.state.staying(Role.TRANSIENT), draft.marks.unplaced_s, observation.now_s
     without_room = [host for host in hosts[::-1] if now_s - since_s.get(host, now_s) >= NO_ROOM_S]
     for host in without_room[: max(0, len(hosts) - observation.cluster.spec.transient.minimum)]:
-        draft = membership.removed(draft.deleting(observation.pod(host)), host)
-        draft = membership.with_wanted(draft, Role.TRANSIENT, membership.wanted(draft.state, Role.TRANSIENT) - 1)
+        wanted = draft.state.wanted(Role.TRANSIENT) - 1
+        draft = draft.deleting(observation.pod(host)).removed(host).with_wanted(Role.TRANSIENT, wanted)
         draft = draft.with_marks(withdrawn_s=now_s)
     return draft

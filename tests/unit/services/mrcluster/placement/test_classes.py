@@ -12,7 +12,7 @@ from boathouse.services.mrcluster import files, placement
 from boathouse.services.mrcluster.placement import NodePods
 from boathouse.services.mrcluster.planning.observation import NodePod
 from boathouse_policies import koala, model
-from tests.builders.mrclusters import FULL, SETTINGS, UID, cluster
+from tests.builders.mrclusters import FULL, UID, cluster
 
 HOSTS = ("t17", "c1", "master", "c0", "t4")
 IN_PODS = {"emptyDir": True}
@@ -21,7 +21,7 @@ VOLATILE = {"dataPolicy": "Delete", "master": {"volume": IN_PODS}, "core": {"vol
 
 def node_pods(**fields) -> NodePods:
     found = cluster(**fields)
-    return NodePods(cluster=found, rendered=files.render(found), settings=SETTINGS, may_format=False)
+    return NodePods(cluster=found, rendered=files.render(found), may_format=False)
 
 
 def submitted_nodes(*hosts: str, existing=(), **fields) -> placement.Nodes:

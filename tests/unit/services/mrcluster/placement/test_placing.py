@@ -8,18 +8,17 @@ from boathouse.cluster import views, wire
 from boathouse.scheduling.volumes import rules
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster import files, placement
-from boathouse.services.mrcluster.model import Names
 from boathouse.services.mrcluster.placement import NodePods
 from boathouse.services.mrcluster.scaling import Scaling
 from boathouse_policies import koala, model, profiles
 from tests.builders import manifests
-from tests.builders.mrclusters import SETTINGS, UID, cluster
+from tests.builders.mrclusters import UID, cluster
 from tests.builders.operators import desks
 from tests.unit.scheduling.test_volumes import claim, volume
 
 NODE = {"cpu": "16", "memory": "64Gi", "pods": "110", "ephemeral-storage": "100Gi"}
 CLUSTER = cluster(metadata={"namespace": "ns"}, transient={"maximum": 8})
-PODS = NodePods(cluster=CLUSTER, rendered=files.render(CLUSTER), settings=SETTINGS, may_format=True)
+PODS = NodePods(cluster=CLUSTER, rendered=files.render(CLUSTER), may_format=True)
 
 
 class Desk(desks.Desk):
@@ -60,7 +59,7 @@ class Desk(desks.Desk):
 
 
 def claim_of(host: str, **fields) -> views.ClaimView:
-    return claim(Names(CLUSTER).claim(host), **fields)
+    return claim(CLUSTER.named(host), **fields)
 
 
 def test_a_host_whose_claim_is_bound_to_a_local_volume_is_placed_on_its_node():
@@ -100,7 +99,7 @@ def test_claims_that_wait_for_their_first_consumer_are_provisioned_where_their_h
     desk.submit_hosts("master", "c0")
     assert None not in desk.placed_on("master", "c0")
     for host in ("master", "c0"):
-        assert desk.row(PODS.task(host)).promise.bindings.provisions == (f"ns/{Names(CLUSTER).claim(host)}",)
+        assert desk.row(PODS.task(host)).promise.bindings.provisions == (f"ns/{CLUSTER.named(host)}",)
 
 
 def test_a_host_is_pending_until_its_claim_is_observed():
@@ -123,7 +122,7 @@ class Scaled:
         self.desk = Desk("n1", "n2", switches=profiles.Switches(scale=True), profile="boathouse")
         profile = self.desk.scheduler.state.profile
         self.scaling = Scaling(profile, profile.observers, lambda: self.desk.now_s, lambda _: None)
-        self.desk.scheduler.scaler = self.scaling.take
+        self.desk.scheduler.adjuster.scaler = self.scaling.take
         self.scaling.submit(ObjectUid(UID), placement.of(PODS, []).submission(koala.Config()))
 
     def report(self, **fields) -> None:
@@ -157,7 +156,7 @@ def test_a_decision_is_kept_for_the_next_plan_without_a_refusal():
 @pytest.mark.parametrize("scale", [True, False])
 def test_without_the_switch_no_cluster_is_resized(scale):
     desk = Desk("n1", profile="koala", switches=profiles.Switches(scale=scale))
-    desk.scheduler.scaler = lambda _: ""
+    desk.scheduler.adjuster.scaler = lambda _: ""
     desk.scheduler.adjuster.take(model.Scale(job=model.JobId(UID), workers=4, reason=""))
     reasons = [event.reason for event in desk.observer.events if isinstance(event, model.Refused)]
     assert reasons == ([] if scale else ["SwitchedOff"])

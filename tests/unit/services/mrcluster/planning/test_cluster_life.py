@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.planning import draining, membership
+from boathouse.services.mrcluster.planning import draining
 from boathouse_task.cluster_contract import Version
 from tests.builders.simulated_cluster import SimulatedCluster
 
@@ -157,7 +157,7 @@ class ClusterLife(stateful.RuleBasedStateMachine):
     @stateful.invariant()
     def there_are_as_many_core_nodes_as_at_first(self):
         state = self.cluster.state
-        assert len(membership.staying(state, Role.CORE)) >= state.first_core_nodes
+        assert len(state.staying(Role.CORE)) >= state.first_core_nodes
 
     @stateful.invariant()
     def each_pod_was_in_the_status_before(self):

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.resources.names import Reason
-from boathouse.services.instruments.missing import STATES, UNCHANGED, Signals, SignalStatus
+from boathouse.services.instruments.poller import STATES, UNCHANGED, Signals, SignalStatus
 
 
 def problem_of(failures=(), error="", **nodes):

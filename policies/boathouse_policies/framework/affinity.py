@@ -1,4 +1,6 @@
-"""Pods counted by node, for each selector that something asks about: the ledger's part of pod affinity.
+"""Constraints on where other pods are, as counts of pods: pod affinity and anti-affinity, and topology spread.
+
+Pods are counted by node, for each selector that something asks about: the ledger's part.
 
 Two kinds of tallies. One counts the pods that a pending class' terms select. The other counts the pods that forbid
 others next to them, by their term of required anti-affinity. A pod changes the tallies that its labels match, which an
@@ -6,26 +8,20 @@ index by namespace and label finds, so selectors of other namespaces cost it not
 entry in a dictionary.
 """
 
-from __future__ import annotations
-
 import collections
 import weakref
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import eligibility
+from boathouse_policies.framework.layout import Layout
 from boathouse_policies.model.values import value
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from boathouse_policies.framework.layout import Layout
-
-    Labels: TypeAlias = Mapping[str, str]
-
-Mention: TypeAlias = "tuple[str | None, model.LabelMention]"
+Labels: TypeAlias = Mapping[str, str]
+Mention: TypeAlias = tuple[str | None, model.LabelMention]
 """What a selector depends on of pods' labels, after the namespace of the pods; None for those of any namespace."""
 
 K = TypeVar("K", bound="Selection | model.PodTerm")
@@ -53,30 +49,13 @@ class Selection:
 
 
 class Tally:
-    """A count of pods by node.
-
-    Attributes:
-        sets: A pod counts, or is concerned, that belongs to each of these sets.
-        topology_key: That of a term of anti-affinity; empty for a selection.
-        waiting: Classes that another count may help.
-    """
-
-    __slots__ = (
-        "__weakref__",
-        "_column",
-        "_layout",
-        "by_node",
-        "sets",
-        "skips_ending",
-        "topology_key",
-        "totals",
-        "waiting",
-    )
+    """A count of pods by node."""
 
     def __init__(self, sets: tuple[model.PodSet, ...], *, skips_ending: bool = False, topology_key: str = "") -> None:
+        # A pod counts, or is concerned, that belongs to each set; the key is that of a term, empty for a selection.
         self.sets, self.skips_ending, self.topology_key = sets, skips_ending, topology_key
         self.by_node: collections.Counter[model.NodeName] = collections.Counter()
-        self.waiting: dict[model.ClassId, None] = {}
+        self.waiting: dict[model.ClassId, None] = {}  # classes that another count may help
         self.totals: weakref.WeakSet[Tally] | None = None
         self._layout: Layout | None = None
         self._column: model.IntVector = np.zeros(0, np.int64)
@@ -108,8 +87,7 @@ class Tallies:
         self._namespace_of: dict[model.TaskId, str] = {}
         self._pods: dict[str, dict[model.TaskId, tuple[model.NodeName, Resident]]] = {}
         self._namespaces: dict[str, Labels] = {}
-        self._selecting: _Index[Selection] = _Index()
-        self._forbidding: _Index[model.PodTerm] = _Index()
+        self._selecting, self._forbidding = _Index[Selection](), _Index[model.PodTerm]()
         self._about: Sequence[tuple[str, model.Constraints]] = ()
         self._declared: Collection[model.PodTerm] = ()
         self._totals: weakref.WeakValueDictionary[frozenset[Tally], Tally] = weakref.WeakValueDictionary()
@@ -132,9 +110,8 @@ class Tallies:
     def leave(self, task: model.TaskId) -> None:
         """Count a pod no more."""
         namespace = self._namespace_of.pop(task)
-        pods = self._pods[namespace]
-        node, pod = pods.pop(task)
-        if not pods:
+        node, pod = self._pods[namespace].pop(task)
+        if not self._pods[namespace]:
             del self._pods[namespace]
         self._count(node, pod, -1)
 
@@ -169,8 +146,6 @@ class Tallies:
 
     def take_woken(self) -> Collection[model.ClassId]:
         """Return the classes that waited for another count of some tally, which has changed since the last call."""
-        if not self._woken:
-            return ()
         woken, self._woken = self._woken, set()
         return woken
 
@@ -204,25 +179,23 @@ class Tallies:
         if constraints == self._about:
             return
         self._about = constraints
-        selections: dict[Selection, None] = {}
-        terms: dict[model.PodTerm, None] = {}
-        for namespace, class_constraints in constraints:
-            selections.update(dict.fromkeys(selections_of(namespace, class_constraints)))
-            terms.update(dict.fromkeys(class_constraints.pod_anti_affinity))
+        selections = dict.fromkeys(
+            found for namespace, of_class in constraints for found in selections_of(namespace, of_class)
+        )
         for selection in self._selecting.keys() - selections.keys():
             self._selecting.drop(selection)
         for selection in selections:
             self.of(selection)
-        former, self._declared = self._declared, terms
-        for term in terms:
+        former = self._declared
+        self._declared = dict.fromkeys(term for _, of_class in constraints for term in of_class.pod_anti_affinity)
+        for term in self._declared:
             self.of_term(term)
         for term in former:
             self._drop(term)
 
     def of(self, selection: Selection) -> Tally:
         """Return the count of a selection."""
-        tally = self._selecting.get(selection)
-        if tally is not None:
+        if (tally := self._selecting.get(selection)) is not None:
             return tally
         tally = self._selecting.put(selection, Tally(selection.sets, skips_ending=selection.skips_ending))
         known: dict[tuple[str, bool, int], bool] = {}  # pods of one owner share the value of their labels
@@ -250,8 +223,7 @@ class Tallies:
         """Return the sum of some tallies, kept up for as long as it is used: it costs as much as one of them."""
         if len(of) == 1:
             return next(iter(of))
-        found = self._totals.get(of)
-        if found is None:
+        if (found := self._totals.get(of)) is None:
             found = self._totals[of] = Tally(())
             for tally in of:
                 found.by_node.update(tally.by_node)
@@ -268,11 +240,10 @@ class Tallies:
         """Return the tallies of anti-affinity that select a pod."""
         return self._of(self._forbidding, pod)
 
-    def _of(self, index: _Index[Any], pod: Resident) -> Sequence[Tally]:
+    def _of(self, index: "_Index[Any]", pod: Resident) -> Sequence[Tally]:
         """Return the tallies of an index that select a pod: a memo, for most pods have the labels of others."""
         key = (pod.namespace, pod.is_ending, *pod.labels.items())
-        found = index.known.get(key)
-        if found is None:
+        if (found := index.known.get(key)) is None:
             found = [tally for tally in index.candidates(pod.namespace, pod.labels) if self._selects(tally, pod)]
             if len(index.known) >= _KEPT:
                 index.known.clear()
@@ -280,18 +251,14 @@ class Tallies:
         return found
 
     def _selects(self, tally: Tally, pod: Resident) -> bool:
-        if tally.skips_ending and pod.is_ending:
-            return False
-        return all(self.belongs(pod, pods) for pods in tally.sets)
+        return not (tally.skips_ending and pod.is_ending) and all(self.belongs(pod, pods) for pods in tally.sets)
 
     def belongs(self, pod: Resident, pods: model.PodSet) -> bool:
         """Return whether a pod belongs to a set of pods."""
         if pods.selector is None or not matches(pods.selector, pod.labels):
             return False
-        if pod.namespace in pods.namespaces:
-            return True
-        selector = pods.namespace_selector
-        return selector is not None and matches(selector, self._namespaces.get(pod.namespace, {}))
+        selector, labels = pods.namespace_selector, self._namespaces.get(pod.namespace, {})
+        return pod.namespace in pods.namespaces or (selector is not None and matches(selector, labels))
 
     # What tallies depend on
 
@@ -309,8 +276,7 @@ class Tallies:
     def take_mentioned(self) -> Collection[Mention]:
         """Return what of pods' labels a selector depends on and none did at the last call."""
         found = self._selecting.mentioned | self._forbidding.mentioned
-        self._selecting.mentioned.clear()
-        self._forbidding.mentioned.clear()
+        self._selecting.mentioned, self._forbidding.mentioned = set(), set()
         return found
 
 
@@ -319,14 +285,11 @@ def matches(selector: model.Selector, labels: Labels) -> bool:
     return all(eligibility.holds(expression, labels.get(expression.key)) for expression in selector.expressions)
 
 
-def selections_of(namespace: str, constraints: model.Constraints) -> Iterator[Selection]:
-    """Yield the selections of pods that constraints of a pod in a namespace count."""
-    if constraints.pod_affinity:
-        yield selection_of_affinity(constraints)
-    for term in constraints.pod_anti_affinity:
-        yield Selection(sets=(term.pods,))
-    for spread in constraints.spread:
-        yield selection_of_spread(namespace, spread)
+def selections_of(namespace: str, constraints: model.Constraints) -> Sequence[Selection]:
+    """Return the selections of pods that constraints of a pod in a namespace count."""
+    of_affinity = [selection_of_affinity(constraints)] if constraints.pod_affinity else []
+    of_terms = [Selection(sets=(term.pods,)) for term in constraints.pod_anti_affinity]
+    return [*of_affinity, *of_terms, *[selection_of_spread(namespace, spread) for spread in constraints.spread]]
 
 
 def selection_of_affinity(constraints: model.Constraints) -> Selection:
@@ -341,12 +304,7 @@ def selection_of_spread(namespace: str, spread: model.Spread) -> Selection:
 
 
 class _Index(dict[K, Tally]):
-    """Tallies by what they count, and by the namespace and a label of the pods that they may select.
-
-    Attributes:
-        mentioned: What of labels a tally depends on and none did before, since somebody cleared it.
-        known: The tallies that select pods, by what they see of the pods.
-    """
+    """Tallies by what they count, and by the namespace and a label of the pods that they may select."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -354,11 +312,12 @@ class _Index(dict[K, Tally]):
         self._mentioned: dict[str, collections.Counter[model.LabelMention]] = {}
         self._versions: dict[str, int] = {}  # of places with tallies
         self._changes = self._other_version = 0
+        # What of labels a tally depends on and none did before, since somebody cleared it.
         self.mentioned: set[Mention] = set()
+        # The tallies that select pods, by what they see of the pods.
         self.known: dict[tuple[object, ...], Sequence[Tally]] = {}
 
     def put(self, key: K, tally: Tally) -> Tally:
-        """List a tally, and return it."""
         self[key] = tally
         self.known.clear()
         for place in _namespaces(tally) or (_WIDE,):
@@ -372,7 +331,6 @@ class _Index(dict[K, Tally]):
         return tally
 
     def drop(self, key: K) -> None:
-        """List a tally no more."""
         tally = self.pop(key)
         self.known.clear()
         for place in _namespaces(tally) or (_WIDE,):
@@ -404,7 +362,6 @@ class _Index(dict[K, Tally]):
             self._other_version = self._changes
 
     def candidates(self, namespace: str, labels: Labels) -> list[Tally]:
-        """Return the tallies that may select a pod."""
         found: list[Tally] = []
         for place in (namespace, _WIDE):
             if place in self._mentioned:
@@ -416,8 +373,8 @@ class _Index(dict[K, Tally]):
 
     def version(self, namespace: str) -> tuple[int, int]:
         """Return what is another value once other tallies may select pods of a namespace."""
-        namespace_version = self._versions.get(namespace, self._other_version)
-        return namespace_version, self._versions.get(_WIDE, self._other_version)
+        other = self._other_version
+        return self._versions.get(namespace, other), self._versions.get(_WIDE, other)
 
     def mentions(self, namespace: str, mention: model.LabelMention) -> bool:
         """Return whether a tally that may select pods of a namespace depends on this of their labels."""
@@ -425,7 +382,6 @@ class _Index(dict[K, Tally]):
 
 
 def _mentioned_by(tally: Tally) -> set[model.LabelMention]:
-    """Return what a tally depends on of pods' labels."""
     return {_ANY}.union(*[expression.mentions for expression in _expressions(tally)])
 
 
@@ -447,6 +403,80 @@ def _namespaces(tally: Tally) -> tuple[str, ...]:
     """Return the only namespaces that a tally may select; none where that depends on their labels."""
     named = [pods.namespaces for pods in tally.sets if pods.namespace_selector is None]
     return min(named, key=len, default=())
+
+
+class Sum(NamedTuple):
+    """Several tallies, and their total."""
+
+    tallies: frozenset[Tally]
+    total: Tally
+
+
+class Spread(NamedTuple):
+    """A spread constraint, with what it counts, and how many of that a pod of the class is: 1 or 0."""
+
+    constraint: model.Spread
+    sum: Sum
+    own: int
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What decides where a class may go beside other pods: a memo, as long as the version is equal."""
+
+    version: tuple[int, ...]
+    changes: frozenset[Tally]
+    affinity: Sum | None  # what the terms of affinity count; None without such terms
+    is_first: bool  # whether its own pods satisfy them, so that the first pod may start anywhere
+    anti_affinity: dict[str, Sum]  # what each term of anti-affinity counts, by topology key
+    forbidding: dict[str, Sum]  # the pods that forbid pods of the class next to them, by topology key
+    spread: Sequence[Spread]
+
+    @property
+    def decide(self) -> bool:
+        """Whether the class depends on other pods."""
+        return bool(self.forbidding or self.has_own)
+
+    @property
+    def has_own(self) -> bool:
+        """Whether the class has constraints on other pods itself."""
+        return bool(self.affinity or self.anti_affinity or self.spread)
+
+    def watched(self) -> Iterable[Tally]:
+        """Return the totals that decide about the class."""
+        sums = [*self.anti_affinity.values(), *self.forbidding.values(), *[spread.sum for spread in self.spread]]
+        return [part.total for part in (sums if self.affinity is None else [self.affinity, *sums])]
+
+
+def rules_of(pod: Resident, constraints: model.Constraints, all_: Tallies) -> Rules:
+    """Return the rules of a class whose constraints are declared."""
+
+    def sum_of(members: Collection[Tally]) -> Sum:
+        return Sum(found := frozenset(members), all_.total(found))
+
+    to_all = selection_of_affinity(constraints) if constraints.pod_affinity else None
+    anti_affinity: dict[str, list[Tally]] = collections.defaultdict(list)
+    forbidding: dict[str, list[Tally]] = collections.defaultdict(list)
+    for term in constraints.pod_anti_affinity:
+        anti_affinity[term.topology_key].append(all_.of(Selection(sets=(term.pods,))))
+    for tally in all_.forbidding(pod):
+        forbidding[tally.topology_key].append(tally)
+    return Rules(
+        version=all_.version(pod.namespace),
+        changes=frozenset([*all_.selecting(pod), *map(all_.of_term, constraints.pod_anti_affinity)]),
+        affinity=None if to_all is None else sum_of([all_.of(to_all)]),
+        is_first=to_all is not None and all(all_.belongs(pod, pods) for pods in to_all.sets),
+        anti_affinity={key: sum_of(members) for key, members in anti_affinity.items()},
+        forbidding={key: sum_of(members) for key, members in forbidding.items()},
+        spread=[
+            Spread(
+                spread,
+                sum_of([all_.of(selection_of_spread(pod.namespace, spread))]),
+                int(spread.selector is not None and matches(spread.selector, pod.labels)),
+            )
+            for spread in constraints.spread
+        ],
+    )
 
 
 _WIDE = "*"  # no name of a namespace

@@ -1,29 +1,165 @@
-"""Client of a cluster's ResourceManager: nodes, applications with their progress and counters, kill, node labels.
+"""Clients of the daemons of a cluster, for its agent.
 
-While an application runs, its ApplicationMaster knows its progress, and the ResourceManager's proxy passes requests to
-it. Once it has ended, the JobHistoryServer knows its progress and its counters.
+`NameNode`: figures by JMX, folders by WebHDFS. `ResourceManager`: nodes, applications, kill. `MapReduce`: progress and
+counters of applications. While an application runs, its ApplicationMaster knows its progress, and the ResourceManager's
+proxy passes requests to it. Once it has ended, the JobHistoryServer knows its progress and its counters.
 """
 
 import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import quote
+from http import HTTPStatus
+from urllib.parse import quote, urlencode
 
 import msgspec
 from msgspec.structs import replace
 
 from boathouse_task.cluster_contract import (
+    APPLICATION_ID,
     MOST_APPLICATIONS,
     MOST_COUNTERS,
     MOST_GROUPS,
+    MOST_SAFE_MODE_CHARS,
+    MOST_VERSION_CHARS,
+    WORD,
     AgentSpec,
     ApplicationFigures,
+    DfsState,
+    HdfsFigures,
     YarnFigures,
     YarnState,
 )
 from boathouse_task.contract import clamp
 from boathouse_task.rest import Rest, RestError, clip, figure, host_of
+
+USER = "hadoop"
+STALE_S = 30
+"""dfs.namenode.stale.datanode.interval."""
+_SAFE_MODE_ON = "Safe mode is ON. "
+_JMX = "/jmx?qry=Hadoop:service=NameNode,name="
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataNode:
+    """State of a DataNode."""
+
+    state: DfsState
+    name: str = ""
+    """The name that it registered."""
+    blocks_left: int = 0
+    """Under-replicated blocks, if it is being decommissioned."""
+    free_bytes: int = 0
+    used_bytes: int = 0
+
+
+class NameNode:
+    """Asks a NameNode at its HTTP port. DataNodes outside the domain of the cluster's nodes are left out."""
+
+    def __init__(self, rest: Rest, domain: str) -> None:
+        self._rest, self._domain = rest, domain
+
+    def state(self) -> tuple[HdfsFigures, Mapping[str, DataNode]]:
+        """Return the figures of HDFS and the state of each host with a DataNode. Raises RestError if that fails."""
+        info = next(iter(self._rest.get(f"{_JMX}NameNodeInfo", list[_Info], "beans")), _Info())
+        if not info.cluster_id:
+            raise RestError("NameNode: it has not loaded its namespace yet")
+        systems = self._rest.get(f"{_JMX}FSNamesystem", list[_System], "beans")
+        if not systems:
+            raise RestError("NameNode: it has no figures yet")
+        system = systems[0]
+        return HdfsFigures(
+            cluster_id=clip(info.cluster_id, 100),
+            started_s=figure(info.started_ms // 1000),
+            safe_mode=bool(info.safe_mode),
+            capacity_bytes=figure(system.capacity_total),
+            used_bytes=figure(system.capacity_used),
+            free_bytes=figure(system.capacity_remaining),
+            files=figure(system.files_total),
+            missing=figure(system.missing_blocks),
+            corrupt=figure(system.corrupt_blocks),
+            under_replicated=figure(system.under_replicated_blocks),
+            pending_replication=figure(system.pending_replication_blocks),
+            version=clip(info.software_version, MOST_VERSION_CHARS),
+            safe_mode_text=clip(info.safe_mode.removeprefix(_SAFE_MODE_ON), MOST_SAFE_MODE_CHARS),
+        ), self._data_nodes(info)
+
+    def make_folders(self, permissions: Mapping[str, str]) -> None:
+        """Make missing folders, with octal permissions. Raises RestError if that fails, as in safe mode."""
+        for path, permission in permissions.items():
+            query = urlencode({"op": "MKDIRS", "permission": permission, "user.name": USER})
+            self._rest.put(f"/webhdfs/v1{quote(path)}?{query}")
+
+    def _data_nodes(self, info: "_Info") -> dict[str, DataNode]:
+        """Return the DataNodes. Of two with one name, one is dead: the former volume of the node."""
+        decommissioning = _listed(info.decommissioning)
+        data_nodes = {}
+        for is_live, text in ((False, info.dead), (True, info.live)):
+            for address, node in _listed(text).items():
+                name = address.rpartition(":")[0]
+                host = host_of(name, self._domain)
+                if host is not None:
+                    data_nodes[host] = DataNode(
+                        state=_state(node, is_live=is_live),
+                        name=name,
+                        blocks_left=figure(decommissioning.get(address, _DataNode()).under_replicated_blocks),
+                        free_bytes=figure(node.remaining),
+                        used_bytes=figure(node.used),
+                    )
+        return data_nodes
+
+
+def _state(node: "_DataNode", *, is_live: bool) -> DfsState:
+    if node.admin_state == "Decommissioned":
+        return DfsState.DECOMMISSIONED
+    if not is_live:
+        return DfsState.DEAD
+    if node.admin_state == "Decommission In Progress":
+        return DfsState.DECOMMISSIONING
+    return DfsState.STALE if node.last_contact > STALE_S else DfsState.LIVE
+
+
+class _Info(msgspec.Struct):
+    """The bean NameNodeInfo. Its lists of nodes are texts with JSON."""
+
+    cluster_id: str = msgspec.field(default="", name="ClusterId")
+    software_version: str = msgspec.field(default="", name="SoftwareVersion")
+    started_ms: int = msgspec.field(default=0, name="NNStartedTimeInMillis")
+    safe_mode: str = msgspec.field(default="", name="Safemode")
+    live: str = msgspec.field(default="{}", name="LiveNodes")
+    dead: str = msgspec.field(default="{}", name="DeadNodes")
+    decommissioning: str = msgspec.field(default="{}", name="DecomNodes")
+
+
+class _System(msgspec.Struct, rename="pascal"):
+    """The bean FSNamesystem."""
+
+    capacity_total: int
+    capacity_used: int
+    capacity_remaining: int
+    files_total: int
+    missing_blocks: int
+    corrupt_blocks: int
+    under_replicated_blocks: int
+    pending_replication_blocks: int
+
+
+class _DataNode(msgspec.Struct, rename="camel"):
+    """A DataNode in one of the lists, which have different attributes."""
+
+    admin_state: str = ""
+    last_contact: int = 0
+    used: int = 0
+    remaining: int = 0
+    under_replicated_blocks: int = 0
+
+
+def _listed(text: str) -> dict[str, _DataNode]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, _DataNode])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise RestError(f"NameNode: unexpected list of nodes: {error}") from None
+
 
 MOST_KEPT = 512
 """Applications whose details are kept after their end, so that the JobHistoryServer is asked once."""
@@ -34,18 +170,10 @@ _NAME_CHARS = 128
 
 
 class MapReduce:
-    """Adds the details of MapReduce to applications.
-
-    Args:
-        proxy: connection to the ResourceManager's web port.
-        history: connection to the JobHistoryServer.
-        monotonic: clock of the pause after a timeout.
-    """
+    """Adds the details of MapReduce to applications, by the ResourceManager's web port and the JobHistoryServer."""
 
     def __init__(self, proxy: Rest, history: Rest, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._proxy = proxy
-        self._history = history
-        self._monotonic = monotonic
+        self._proxy, self._history, self._monotonic = proxy, history, monotonic
         self._paused_until_s = 0.0
         self._ended: dict[str, ApplicationFigures] = {}
 
@@ -75,10 +203,7 @@ class MapReduce:
         return _with_progress(application, jobs[0]) if jobs else application
 
     def _details(self, application: ApplicationFigures) -> ApplicationFigures:
-        """Return an ended application with progress and counters.
-
-        Raises RestError if the JobHistoryServer does not respond, or does not know the job.
-        """
+        """Return an ended application with progress and counters. Raises RestError if these are unknown."""
         path = f"{_HISTORY}/{application.id.replace('application', 'job')}"
         job = self._history.get(path, _Job, "job")
         groups = self._history.get(f"{path}/counters", list[_Group], "jobCounters", "counterGroup")
@@ -123,13 +248,10 @@ class _Group(msgspec.Struct, rename="camel"):
     counter: list[_Counter] = []
 
 
-_NOT_FOUND = 404
 _CLUSTER = "/ws/v1/cluster"
 _ACTIVE = "NEW,RUNNING,UNHEALTHY,DECOMMISSIONING"
 """Other states are asked for by name: YARN may list every node that ever left."""
 _LEFT_OUT = "resourceRequests,timeouts,appNodeLabelExpression,amNodeLabelExpression,resourceInfo"
-_APPLICATION_ID = re.compile(r"application_[0-9]{1,20}_[0-9]{1,10}")
-_WORD = re.compile(r"[A-Z_]{1,24}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,11 +271,8 @@ class ResourceManager:
     def __init__(
         self, rest: Rest, map_reduce: MapReduce, spec: AgentSpec, *, clock: Callable[[], float] = time.time
     ) -> None:
-        self._rest = rest
-        self._map_reduce = map_reduce
-        self._domain = spec.domain
-        self._port = spec.node_manager_port
-        self._clock = clock
+        self._rest, self._map_reduce, self._clock = rest, map_reduce, clock
+        self._domain, self._port = spec.domain, spec.node_manager_port
 
     def state(self, leaving: Mapping[str, str]) -> tuple[YarnFigures, Mapping[str, NodeManager]]:
         """Return the figures of YARN and the state of each host with a NodeManager.
@@ -161,13 +280,13 @@ class ResourceManager:
         The state of hosts in `leaving` is wanted even if their NodeManager has ended, by its name. Raises RestError if
         the ResourceManager does not respond.
         """
-        info = self._rest.get(f"{_CLUSTER}/info", _ClusterInfo, "clusterInfo")
+        started_ms = self._rest.get(f"{_CLUSTER}/info", int, "clusterInfo", "startedOn")
         metrics = self._rest.get(f"{_CLUSTER}/metrics", _ClusterMetrics, "clusterMetrics")
         nodes = self._active()
         running = [node for node in nodes.values() if node.state is YarnState.RUNNING]
         figures = YarnFigures(
-            started_s=figure(info.started_on // 1000),
-            up_s=figure(self._clock() - info.started_on / 1000),
+            started_s=figure(started_ms // 1000),
+            up_s=figure(self._clock() - started_ms / 1000),
             running=sum(node.containers for node in nodes.values()),
             pending=figure(metrics.containers_pending),
             apps_running=figure(metrics.apps_running),
@@ -176,8 +295,7 @@ class ResourceManager:
             used_mb=sum(node.used_mb for node in nodes.values()),
         )
         gone = ((host, self._ended(name)) for host, name in leaving.items() if host not in nodes)
-        ended = {host: node for host, node in gone if node is not None}
-        return figures, nodes | ended
+        return figures, nodes | {host: node for host, node in gone if node is not None}
 
     def applications(self, tag: str, has_time: Callable[[], bool]) -> list[ApplicationFigures]:
         """Return the applications with a tag: first those that run, then the newest, with details while there is time.
@@ -186,7 +304,7 @@ class ResourceManager:
         """
         path = f"{_CLUSTER}/apps?applicationTags={quote(tag)}&deSelects={_LEFT_OUT}"
         applications = self._rest.get(path, list[_Application], "apps", "app")
-        all_figures = [_figures(found) for found in applications if _APPLICATION_ID.fullmatch(found.id)]
+        all_figures = [_figures(found) for found in applications if re.fullmatch(APPLICATION_ID, found.id)]
         all_figures.sort(key=lambda figures: (figures.has_ended, -figures.started_ms, figures.id))
         kinds = {application.id: application.application_type for application in applications}
         return [
@@ -196,24 +314,24 @@ class ResourceManager:
 
     def kill(self, application_id: str) -> None:
         """Kill an application. Raises RestError if the ResourceManager does not respond, or has no such application."""
-        self._rest.put(f"{_CLUSTER}/apps/{quote(application_id)}/state?user.name=hadoop", b'{"state":"KILLED"}')
+        self._rest.put(f"{_CLUSTER}/apps/{quote(application_id)}/state?user.name={USER}", b'{"state":"KILLED"}')
 
     def _active(self) -> dict[str, NodeManager]:
-        nodes = self._rest.get(f"{_CLUSTER}/nodes?states={_ACTIVE}", list[_Node], "nodes", "node")
+        nodes = self._rest.get(f"{_CLUSTER}/nodes?states={_ACTIVE}", list[_NodeManager], "nodes", "node")
         hosts = ((host_of(node.node_host_name, self._domain), node) for node in nodes)
         return {host: _node_manager(node, node.node_host_name) for host, node in hosts if host is not None}
 
     def _ended(self, name: str) -> NodeManager | None:
         """Return the state of a NodeManager that has ended; None if the ResourceManager does not know it."""
         try:
-            return _node_manager(self._rest.get(f"{_CLUSTER}/nodes/{name}:{self._port}", _Node, "node"), name)
+            return _node_manager(self._rest.get(f"{_CLUSTER}/nodes/{name}:{self._port}", _NodeManager, "node"), name)
         except RestError as error:
-            if error.status == _NOT_FOUND:
+            if error.status == HTTPStatus.NOT_FOUND:
                 return None
             raise
 
 
-def _node_manager(node: "_Node", name: str) -> NodeManager:
+def _node_manager(node: "_NodeManager", name: str) -> NodeManager:
     used_mb = figure(node.used_memory_mb)
     return NodeManager(
         state=YarnState.__members__.get(node.state, YarnState.NONE),
@@ -238,11 +356,7 @@ def _figures(application: "_Application") -> ApplicationFigures:
 
 
 def _word(text: str) -> str:
-    return text if _WORD.fullmatch(text) else "UNKNOWN"
-
-
-class _ClusterInfo(msgspec.Struct, rename="camel"):
-    started_on: int
+    return text if re.fullmatch(WORD, text) else "UNKNOWN"
 
 
 class _ClusterMetrics(msgspec.Struct, rename="camel"):
@@ -251,7 +365,7 @@ class _ClusterMetrics(msgspec.Struct, rename="camel"):
     containers_pending: int
 
 
-class _Node(msgspec.Struct, rename="camel"):
+class _NodeManager(msgspec.Struct, rename="camel"):
     state: str
     node_host_name: str
     num_containers: int = 0
