@@ -108,6 +108,11 @@ class _Clients:
         return client.pod if client else None
 
 
+class _RelatedObjects:
+    async def missing_keys(self, _namespace: str, _wanted: Any) -> list[str]:
+        return []
+
+
 class _Bundles:
     """Publishes nothing."""
 
@@ -166,7 +171,7 @@ class SimulatedHadoopJob:
             bundles=_Bundles(),
             controllers=types.SimpleNamespace(context=context, mark=lambda _: None),
         )
-        self.jobs = HadoopJobs(leader, mrjobs.SETTINGS, lambda _delay, _call: None)  # type: ignore[arg-type]
+        self.jobs = HadoopJobs(leader, mrjobs.SETTINGS, _RelatedObjects(), lambda _delay, _call: None)  # type: ignore[arg-type]
         self.jobs.clients = _Clients(self)  # type: ignore[assignment]
         self.memory = JobMemory(mrjobs.UID, job_state.from_status(self.status, 1), self.status)  # type: ignore[arg-type]
 
@@ -179,7 +184,7 @@ class SimulatedHadoopJob:
             deleting_since_s=self.deleting_since_s,
             spec=self.model.spec.model_copy(update={"suspend": self.suspend}),
         )
-        desired = self.jobs.plan(self.jobs.observe(job, self.memory), self.memory)
+        desired = self.jobs.plan(await self.jobs.observe(job, self.memory), self.memory)
         if why := conditions.cleanup_failure(self.memory.state, desired.state):
             self.events.append((job.key, job.uid, why))
         self.memory.state = desired.state

@@ -98,7 +98,7 @@ class MRJobKind:
         )
         self._events = ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
-        self.hadoop = HadoopJobs(leader, self._pod_settings, later)
+        self.hadoop = HadoopJobs(leader, self._pod_settings, self._related_objects, later)
         self._probes = None
         if isinstance(leader.profile.order, fspy.SizeBased):
             self._probes = probes.Probes(
@@ -162,27 +162,28 @@ class MRJobKind:
     async def observe(self, job: Job, memory: JobMemory) -> Observation | HadoopObservation:
         """Collect the input of the planner."""
         if job.cluster:
-            return await self._observe_on_cluster(job, memory)
-        state, now_s = memory.state, self._context.now
-        existing_pods = steps.existing(self.pods.of(job.uid), state, job)
-        over = state.finished or job.deleting_since_s is not None
+            return await self.hadoop.observe(job, memory)
+        state, now_s, related = memory.state, self._context.now, self._related_objects
+        pods, over = (
+            steps.existing(self.pods.of(job.uid), state, job),
+            state.finished or job.deleting_since_s is not None,
+        )
         stored, posted = None, self.plans.posted(job.uid)
         if not over:
-            digests = {state.plan.digest} if state.plan else steps.owned_digests(existing_pods, state.step)
+            digests = {state.plan.digest} if state.plan else steps.owned_digests(pods, state.step)
             stored = await self.plans.stored(job, state.step, digests, accepted=state.plan is not None)
         if state.plan is not None and not over and stored is None:
             state = cleanup.begin(job, conditions.finished(state, _PLAN_LOST, now_s()), now_s())
         return Observation(
             job=job,
             state=state,
-            pods=existing_pods,
+            pods=pods,
             now_s=now_s(),
             limits=settle.Limits.of(self._settings.task),
             stored=stored.status_entry if stored else None,
             posted=posted.status_entry if posted else None,
-            missing=await self._missing_files(job) if state.plan is None and not (existing_pods or over) else (),
-            namespace_terminating=job.deleting_since_s is not None
-            and await self._related_objects.is_terminating(job.namespace),
+            missing=await submission.missing_files(job, related) if state.plan is None and not (pods or over) else (),
+            namespace_terminating=job.deleting_since_s is not None and await related.is_terminating(job.namespace),
             diagnosis=self._scheduler.diagnosis(policy.JobId(job.uid)),
             failed_s=memory.failed_s,
             seconds=self.seconds.pending(job.uid),
@@ -190,26 +191,6 @@ class MRJobKind:
             lends_cpu=self._lends_cpu,
             may_suspend=self._settings.actuators.suspend,
         )
-
-    async def _observe_on_cluster(self, job: Job, memory: JobMemory) -> HadoopObservation:
-        """Collect the input of the planner of a job on a Hadoop cluster, with what its client lacks to start."""
-        unknown: dict[str, str | None] = dict.fromkeys(self.hadoop.unknown(job, memory.state))
-        for name in filter(hdfs.is_name, unknown):
-            unknown[name] = await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name)
-        observation, attempt = self.hadoop.observe(job, memory, unknown), memory.state.hadoop
-        is_over = memory.state.finished or job.deleting_since_s is not None
-        pods, missing = observation.pods, observation.missing
-        if any(file.config_map_key_ref for file in job.spec.files or ()):
-            pods = [await self._related_objects.with_mounts(pod, job.namespace, observation.now_s) for pod in pods]
-        if not (pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications)):
-            missing = await self._missing_files(job)
-        return dataclasses.replace(observation, pods=pods, missing=missing)
-
-    async def _missing_files(self, job: Job) -> Sequence[str]:
-        files = [(file.name, file.config_map_key_ref) for file in job.spec.files or () if file.config_map_key_ref]
-        keys = [(reference.name, reference.key) for _, reference in files]
-        missing = await self._related_objects.missing_keys(job.namespace, keys)
-        return [f"file {name}: {why}" for (name, _), why in zip(files, missing, strict=True) if why]
 
     def plan(self, observation: Observation | HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
@@ -221,18 +202,15 @@ class MRJobKind:
         return dataclasses.replace(desired, before_status=[*desired.before_status, publish])
 
     def _plan(self, observation: Observation, memory: JobMemory) -> protocols.Desired[JobState]:
-        job, desired = observation.job, planner.plan(observation)
-        memory.note_failures(desired.settlement.failures, observation.now_s)
+        job, now_s, desired = observation.job, observation.now_s, planner.plan(observation)
+        memory.note_failures(desired.settlement.failures, now_s)
         state = steps.with_progress(desired.state, job, observation.pods, self.orders.reports(job.uid))
-        if observation.size is None:
-            state = predictions.withdrawn(state, observation.now_s)
-        else:
-            state = predictions.predicted(
-                state, job, observation.size, desired.settlement.used_byte_s, observation.now_s
-            )
-        state = conditions.with_measurements(state, self._signals.problem, observation.now_s)
-        state = conditions.with_parts_off(state, self._parts_off(job, observation.now_s), observation.now_s)
-        desired = dataclasses.replace(desired, state=state)
+        state = predictions.predicted(state, job, observation.size, desired.settlement.used_byte_s, now_s)
+        state = conditions.with_measurements(state, self._signals.problem, now_s)
+        has_off = self._guard is not None and now_s < self._guard.until_s  # parts of the profile that did harm
+        off = self._guard.off(submission.scheduler_job(job), now_s) if self._guard is not None and has_off else ()
+        desired = dataclasses.replace(desired, state=conditions.with_parts_off(state, off, now_s))
+        state = desired.state
         is_over = state.finished or job.deleting_since_s is not None
         is_unstarted = state.plan is None and not observation.pods and not memory.failed_s
         is_at_rest = state.phase == "Suspended" and is_unstarted and not is_over
@@ -250,12 +228,6 @@ class MRJobKind:
             holds_deletion=desired.cleaning,
             is_at_rest=is_at_rest,
         )
-
-    def _parts_off(self, job: Job, now_s: float) -> Sequence[guard.Off]:
-        """Return the parts of the profile that do not act for a job, because their decisions did harm."""
-        if self._guard is None or now_s >= self._guard.until_s:
-            return ()
-        return self._guard.off(submission.scheduler_job(job), now_s)
 
     async def _prepare(self, job: Job, before: JobState, desired: Desired, writes: Writes) -> float | None:
         """Write a posted plan, and count the settled attempts."""

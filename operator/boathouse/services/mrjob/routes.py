@@ -1,4 +1,4 @@
-"""Routes of MRJob on the progress endpoint: reports, orders, the split plan, an output's owner, leave to submit.
+"""The entry of MRJob, and its routes on the progress endpoint: reports, orders, split plans, owners, leave to submit.
 
 Tasks' messages are hints, except the posted plan, which setup's result confirms by its digest.
 
@@ -7,6 +7,7 @@ the output only if that job has certainly ended: this leader has listed all MRJo
 still be created. For namespaces and clusters that the operator does not watch, the answer is `OUTSIDE`.
 """
 
+import asyncio
 import dataclasses
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -16,12 +17,16 @@ import msgspec
 from aiohttp import web
 
 from boathouse import failpoints
+from boathouse.cluster import retries
+from boathouse.resources.mrjob.names import POD_LABELS
+from boathouse.resources.names import CONTAINER
 from boathouse.scheduling.scheduler import Scheduler
+from boathouse.services.frame.controllers import KindEntry, LeaderServices
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
-from boathouse.services.mrjob.hadoop.observation import ClientPod
+from boathouse.services.mrjob.hadoop.observation import RUNTIME, ClientPod
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.services.mrjob.model import JobUid
 from boathouse.services.mrjob.split_plans import PlanIntake
@@ -29,11 +34,13 @@ from boathouse.services.mrjob.task_orders import Poll
 from boathouse.services.progress.auth import Caller
 from boathouse.services.progress.limits import Limits, Reason, Rejected
 from boathouse.services.progress.server import Route, Sender
-from boathouse_policies import model as policy
+from boathouse.telemetry import metrics
+from boathouse_policies import model
 from boathouse_task import contract
 from boathouse_task.cluster_contract import Leave
 
 _MOST_LEAVE_BYTES: Final = 64
+TICK_S: Final = 1.0  # interval of ticks to observers
 MAX_WAIT_S: Final = 55.0
 _REPORT: Final = msgspec.json.Decoder(contract.TaskReport)
 _ACKNOWLEDGEMENT: Final = msgspec.json.Decoder(contract.Acknowledgement)
@@ -61,7 +68,7 @@ class Owners:
             return contract.Owner(state=contract.OwnerState.UNKNOWN, detail="the leader has not listed all MRJobs yet")
         if body is not None and not MRJOB.has_ended(body):
             return contract.Owner(state=contract.OwnerState.ACTIVE)
-        if any(pod.state.is_live for pod in self.pods.of(uid)) or self.scheduler.may_create(policy.JobId(uid)):
+        if any(pod.state.is_live for pod in self.pods.of(uid)) or self.scheduler.may_create(model.JobId(uid)):
             detail = "the job has ended, but some of its pods have not"
             return contract.Owner(state=contract.OwnerState.UNKNOWN, detail=detail)
         return contract.Owner(state=contract.OwnerState.ENDED)
@@ -183,3 +190,39 @@ class TaskRoutes:
 def _check_setup(sender: Sender[AttemptPod]) -> None:
     if sender.pod.task_type is not contract.TaskType.SETUP:
         raise Rejected(Reason.NOT_SETUP)
+
+
+def add(leader: LeaderServices) -> None:
+    """Add the kind MRJob with its routes, gauges and watches."""
+    kind, placing = MRJobKind(leader, asyncio.get_running_loop().call_later), leader.scheduling.scheduler
+    compared, pods, observers = leader.controllers.add(kind), kind.pods, kind.policy_events
+    owners = Owners(
+        jobs=compared.objects,
+        pods=pods,
+        scheduler=placing,
+        cluster=leader.cluster_id,
+        namespaces=frozenset(leader.settings.watch_namespaces),
+        listed=lambda: compared.listed,
+    )
+    tasks = TaskRoutes(kind, owners, leader.controllers.mark)
+    leader.endpoint.add(tasks.find, tasks.routes())
+    leader.endpoint.add(kind.hadoop.find, [leave_route(kind.hadoop)])
+    leader.scheduling.nodes.subscribe(
+        lambda change: observers.node_changed(name := model.NodeName(change.key), placing.state.pods.nodes.get(name))
+    )
+    for index in (pods, kind.hadoop.clients):
+        leader.scheduling.pods.subscribe(index.on_pod)
+        leader.scheduling.ended.subscribe(index.on_ended)
+    leader.saved["estimates"] = kind.learner
+    leader.limited["retries"] = lambda: kind.retries.refused
+    leader.controllers.loops.append(retries.Loop("ticks", observers.tick, every_s=TICK_S))
+    leader.metrics.gauges.add(
+        metrics.Gauge(
+            name="boathouse_mrjob_reporting_tasks",
+            documentation="Running tasks that have reported",
+            read=lambda: {(): float(kind.orders.reporting)},
+        )
+    )
+
+
+ENTRY: Final = KindEntry(pod_labels=POD_LABELS, pod_containers=frozenset({CONTAINER, RUNTIME}), add=add)

@@ -14,6 +14,7 @@ from boathouse.resources import names, quantity
 from boathouse.scheduling import jobs
 from boathouse.scheduling.pods import ownership
 from boathouse.services.frame import manifests
+from boathouse.services.frame.related_objects import RelatedObjects
 from boathouse.services.mrjob import hdfs, pod_builder
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.model import MIB, MRJOBS, Job, JobUid
@@ -27,6 +28,13 @@ NOWHERE: Final[Avoided] = types.MappingProxyType({})
 _SETTINGS: Final = pod_builder.PodSettings(progress_url="", scratch_bytes=0)
 """For classes, which do not depend on the operator's settings."""
 _ORDER: Final = {task_type: place for place, task_type in enumerate(TaskType)}
+
+
+async def missing_files(job: Job, related: RelatedObjects) -> Sequence[str]:
+    """Return messages about the ConfigMaps of the job's files that are missing."""
+    files = [(file.name, file.config_map_key_ref) for file in job.spec.files or () if file.config_map_key_ref]
+    missing = await related.missing_keys(job.namespace, [(reference.name, reference.key) for _, reference in files])
+    return [f"file {name}: {why}" for (name, _), why in zip(files, missing, strict=True) if why]
 
 
 def admit(

@@ -3,13 +3,13 @@
 import dataclasses
 from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 
 from boathouse import failpoints
 from boathouse.services.frame import controllers, pod_index, protocols
 from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.frame.related_objects import RelatedObjects
 from boathouse.services.frame.writes import Writes
-from boathouse.services.hadoop import ClusterFacts
+from boathouse.services.hadoop import MRCLUSTERS, ClusterFacts
 from boathouse.services.mrjob import hdfs, settle, submission
 from boathouse.services.mrjob.hadoop import mirror, observation, options, plan
 from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
@@ -34,7 +34,10 @@ class _Job:
 class HadoopJobs:
     """Jobs on Hadoop clusters."""
 
-    def __init__(self, leader: controllers.LeaderServices, settings: PodSettings, later: pod_index.Later) -> None:
+    def __init__(
+        self, leader: controllers.LeaderServices, settings: PodSettings, related: RelatedObjects, later: pod_index.Later
+    ) -> None:
+        self._related_objects = related
         self._context, self._config, self._pod_settings = leader.controllers.context, leader.settings, settings
         self._clusters, self._applications = leader.clusters, leader.applications
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
@@ -51,17 +54,27 @@ class HadoopJobs:
             if is_named or self._clusters.is_used(uid, job_uid):
                 self._mark(job_uid)
 
-    def unknown(self, job: Job, state: JobState) -> list[str]:
-        """Return a cluster that the job names and that was not reconciled, its own first: one costs one request."""
+    async def observe(self, job: Job, memory: JobMemory) -> HadoopObservation:
+        """Collect the input of the planner, with what the client lacks to start."""
+        state, related = memory.state, self._related_objects
+        is_over = state.finished or job.deleting_since_s is not None
         named = [job.cluster, *self._names(job)]
-        if state.finished or job.deleting_since_s is not None:
+        if is_over:
             named = [job.cluster] if state.hadoop is not None and state.hadoop.is_open else []
-        return self._clusters.unlisted(job.namespace, named)[:1]
+        unlisted = self._clusters.unlisted(job.namespace, named)[:1]  # the job's own first: one costs one request
+        unknown: dict[str, str | None] = dict.fromkeys(unlisted)
+        for name in filter(hdfs.is_name, unlisted):
+            unknown[name] = await related.uid(MRCLUSTERS, job.namespace, name)
+        observation, attempt = self._observe(job, memory, unknown), state.hadoop
+        pods, missing = observation.pods, observation.missing
+        if any(file.config_map_key_ref for file in job.spec.files or ()):
+            pods = [await related.with_mounts(pod, job.namespace, observation.now_s) for pod in pods]
+        if not (pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications)):
+            missing = await submission.missing_files(job, related)
+        return dataclasses.replace(observation, pods=pods, missing=missing)
 
-    def observe(
-        self, job: Job, memory: JobMemory, unknown: Mapping[str, str | None] = MappingProxyType({})
-    ) -> HadoopObservation:
-        """Collect the input of the planner; `unknown` has the UIDs of clusters that were not reconciled."""
+    def _observe(self, job: Job, memory: JobMemory, unknown: Mapping[str, str | None]) -> HadoopObservation:
+        """Collect what is known at the same time; `unknown` has the UIDs of clusters that were not reconciled."""
         self._jobs.setdefault(job.uid, _Job((job.namespace, job.cluster))).memory = memory
         now_s, pods = self._context.now(), self.clients.of(job.uid)
         may_create = self._scheduler.may_create(model.JobId(job.uid))

@@ -22,6 +22,7 @@ from boathouse_policies import model as policy
 from boathouse_task.contract import TaskType
 
 UNDER_WAY: Final = frozenset({"Pending", "Running"})
+_WITHDRAWN: Final = {"probe": "Withdrawn"}
 _CONDITION: Final = names.ConditionType.SIZE_PREDICTED
 _GIB: Final = 1 << 30
 _WORK: Final = (TaskType.MAP, TaskType.REDUCE, TaskType.UBER)
@@ -45,9 +46,15 @@ _PROBES: Final[Mapping[ProbePhase, tuple[str, str]]] = {
 """Reason and message of the condition `SizePredicted` without a prediction, by the phase of the probe."""
 
 
-def predicted(state: JobState, job: Job, view: SizeView, used_byte_s: float, now_s: float) -> JobState:
-    """Return the state with the condition `SizePredicted`, the predicted and used size, and the probe's phase."""
+def predicted(state: JobState, job: Job, view: SizeView | None, used_byte_s: float, now_s: float) -> JobState:
+    """Return the state with the condition `SizePredicted`, the predicted and used size, and the probe's phase.
+
+    Without a view, the profile does not order jobs by size any more: a probe that is under way is withdrawn.
+    """
     former = state.prediction or Prediction()
+    if view is None:
+        is_withdrawn = former.probe in UNDER_WAY
+        return _with_prediction(state, former.model_copy(update=_WITHDRAWN), now_s) if is_withdrawn else state
     changes = _size(former, view.prediction, state) if view.prediction is not None else {}
     if used_byte_s:
         changes["used_memory_seconds"] = round((former.used_memory_seconds or 0.0) + used_byte_s / _GIB, 6)
@@ -59,13 +66,6 @@ def predicted(state: JobState, job: Job, view: SizeView, used_byte_s: float, now
         error = round(prediction.memory_seconds / prediction.used_memory_seconds - 1, 3)
         prediction = prediction.model_copy(update={"error": error})
     return state if prediction == Prediction() else _with_prediction(state, prediction, now_s)
-
-
-def withdrawn(state: JobState, now_s: float) -> JobState:
-    """Return the state without the probe that is under way: the profile does not order jobs by size any more."""
-    if state.prediction is None or state.prediction.probe not in UNDER_WAY:
-        return state
-    return _with_prediction(state, state.prediction.model_copy(update={"probe": "Withdrawn"}), now_s)
 
 
 def _size(former: Prediction, predicted_size: fspy.Prediction, state: JobState) -> dict[str, Any]:
