@@ -152,8 +152,15 @@ def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None, result: co
     """Return why the pod failed: the first of eviction or disruption, lack of memory, its result, its exit code."""
     ended = status.state.terminated if status else None
     said = result if result is not None and result.outcome != contract.UNFINISHED else None
+    disruption = pod_life.disruption(pod)
+    cause: _Cause | None = None
+    if pod_life.is_over_its_limit(pod):  # it exceeded its own scratch space; else the node ran out of disk
+        message = f"{pod.status.message} (raise resources.requests.ephemeral-storage)"
+        cause = contract.Reason.OUT_OF_DISK, message, True
+    elif disruption is not None:
+        cause = disruption.reason, disruption.message, False
     reason, message, is_user_error = (
-        _of_the_pod(pod)
+        cause
         or _out_of_memory(pod, ended, said)
         or (said and (said.reason or contract.Reason.INTERNAL_ERROR, said.message, said.user_error))
         or _of_the_container(ended)
@@ -164,17 +171,6 @@ def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None, result: co
     code, time_s = ended.exit_code if ended else None, pod_life.ended_s(pod, status)
     code = result.exit_code if result is not None and result.exit_code is not None else code
     return Ending(reason=reason, message=message, user_error=is_user_error, exit_code=code, time_s=time_s)
-
-
-def _of_the_pod(pod: facts.PodFacts) -> _Cause | None:
-    """Return the cause if the kubelet rejected or removed the pod, or it was disrupted; else None.
-
-    Eviction is a user error if the pod exceeded its own scratch space, but not if the node ran out of disk.
-    """
-    if pod_life.is_over_its_limit(pod):
-        return contract.Reason.OUT_OF_DISK, f"{pod.status.message} (raise resources.requests.ephemeral-storage)", True
-    disruption = pod_life.disruption(pod)
-    return None if disruption is None else (disruption.reason, disruption.message, False)
 
 
 def _out_of_memory(

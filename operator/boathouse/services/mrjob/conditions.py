@@ -60,8 +60,8 @@ def finished(state: JobState, verdict: Problem | None, now_s: float) -> JobState
 
 def suspended(state: JobState, now_s: float, *, live: int) -> JobState:
     """Return the state of a suspended job, of which this number of pods has not ended."""
-    ending = f"; {live} of its pods have not ended yet" if live else ""
-    message = f"spec.suspend is true: set it to false to resume{ending}"
+    message = "spec.suspend is true: set it to false to resume"
+    message += f"; {live} of its pods have not ended yet" if live else ""
     return with_conditions(
         state,
         now_s,
@@ -191,7 +191,6 @@ def with_suspensions(state: JobState, observation: Observation, pods: Sequence[A
 
 
 def _reason(paused: Sequence[AttemptPod], owed: Sequence[AttemptPod], now_s: float) -> tuple[str, str]:
-    """Return reason and message: of reduces that could not be resumed, else of those that are suspended."""
     records = [pod.suspension for pod in paused if pod.suspension is not None]
     late = [pod for pod in paused if pod.suspension is None or pod.suspension.until_s + RESUME_LATE_S < now_s]
     if late:

@@ -230,7 +230,6 @@ class MRJobKind:
         )
 
     async def _prepare(self, job: Job, before: JobState, desired: Desired, writes: Writes) -> float | None:
-        """Write a posted plan, and count the settled attempts."""
         if desired.write_plan:
             await self.plans.write(job, desired.state.step, writes.check_lead)
         self._metrics.attempts(desired.settlement)
@@ -238,7 +237,6 @@ class MRJobKind:
         return 0.0 if desired.write_plan else None
 
     async def _publish(self, job: Job, before: JobState, state: JobState, _writes: Writes) -> None:
-        """Publish events about what has just changed of some conditions."""
         if why := conditions.cleanup_failure(before, state):
             self._events.not_cleaned_up(job.key, job.uid, why)
         if event := conditions.suspension_event(before, state):
@@ -321,8 +319,9 @@ class MRJobKind:
         if memory.submitted is not None and memory.submitted.covers(submitted, observation.pods):
             memory.submitted = dataclasses.replace(submitted, at_s=memory.submitted.at_s)
             return False
-        if await self._awaits_cluster(job):
-            return False
+        for name in hdfs.unknown(job, self._clusters):
+            if await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name) is not None:
+                return False  # a new leader has not reconciled this cluster: tasks would fail
         needs_plan = desired.state.plan and not desired.cleaning
         plan = self.plans.plan(job.uid, desired.state.step) if needs_plan else None
         priority = await self._related_objects.priority(job.priority_class)
@@ -352,10 +351,3 @@ class MRJobKind:
         memory.submitted = None if unseen else submitted
         memory.state = planner.noticed(memory.state, unseen) if unseen else memory.state
         return bool(unseen)
-
-    async def _awaits_cluster(self, job: Job) -> bool:
-        """Return whether a cluster in the job's URLs exists that a new leader has not reconciled: tasks would fail."""
-        for name in hdfs.unknown(job, self._clusters):
-            if await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name) is not None:
-                return True
-        return False

@@ -170,7 +170,6 @@ class Job(Applicant):
 
 
 def _uber_stage(step: Step) -> Stage:
-    """Return the stage of an uber task, with resources for both the mapper and the reducer."""
     stages = step.mapper, step.reducer or step.mapper
     both = [stage.resources for stage in stages]
     amounts = [field.name for field in dataclasses.fields(Resources) if field.name != "extended"]

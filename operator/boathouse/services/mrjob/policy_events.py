@@ -154,7 +154,6 @@ class PolicyEvents:
 
 
 def _second_of(reported: _ReportedJob, pod: AttemptPod) -> model.TaskId | None:
-    """Return the previous attempt of a task if that still runs."""
     for number in range(pod.attempt - 1, max(0, pod.attempt - _LOOKED_BACK), -1):
         attempt = Attempt(task_type=pod.task_type, index=pod.index, number=number, step=pod.step)
         former_pod = reported.pods.find(pod_builder.pod_name(reported.job, attempt))

@@ -189,7 +189,6 @@ def _finish(o: HadoopObservation, state: JobState, verdict: Problem) -> Desired:
 
 
 def _succeed(o: HadoopObservation, state: JobState) -> Desired:
-    """End the job, whose client and applications have ended."""
     state = conditions.finished(_with_attempt(state, ended_s=o.now_s), None, o.now_s)
     return _wind_up(o, dataclasses.replace(state, percent=100))
 
@@ -285,7 +284,6 @@ def _submitting(o: HadoopObservation, state: JobState) -> Desired:
 
 
 def _starting(o: HadoopObservation, state: JobState) -> Desired:
-    """Return the plan for a client that has not submitted yet."""
     pod = _client(o, state)
     is_stale = pod is not None and o.cluster is not None and pod.settings not in ("", o.cluster.settings)
     if pod is not None and is_stale and pod.state in (PodLife.UNPLACED, PodLife.STARTING):

@@ -56,7 +56,6 @@ def plan(all_steps: Observation, observation: Observation, job_state: JobState) 
 
 
 def _begun(observation: Observation, state: JobState) -> JobState:
-    """Return the state, with the clean-up begun if it is due and the job left something."""
     job = observation.job
     if state.condition(ConditionType.CLEANED_UP) is not None:
         return state
@@ -89,7 +88,6 @@ def _deadline_s(state: JobState) -> float:
 
 
 def _advance(observation: Observation, state: JobState, settlement: settle.Settlement) -> JobState:
-    """Return the state with the settlement, and with the outcome of the clean-up if it has ended."""
     state = dataclasses.replace(
         state,
         stages={**state.stages, **settlement.stages},
