@@ -74,19 +74,13 @@ def _hadoop_state(status: MRJobStatus) -> HadoopState | None:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class StageState:
-    """Tasks of one stage by index. Mutable: the planner works on its own copy.
+    """Tasks of one stage by index. Mutable: the planner works on its own copy."""
 
-    Attributes:
-        winner: the attempt whose commit won; 0 while the task is not done.
-        last: the highest attempt number observed.
-        killed: attempts that the operator ended, which are not failures.
-    """
-
-    winner: list[int]
-    last: list[int]
+    winner: list[int]  # the attempt whose commit won; 0 while the task is not done
+    last: list[int]  # the highest attempt number observed
     user_failures: list[int]
     infrastructure_failures: list[int]
-    killed: list[int]
+    killed: list[int]  # attempts that the operator ended, which are not failures
 
     @classmethod
     def empty(cls, total: int) -> "StageState":
@@ -125,16 +119,13 @@ class StageState:
 class JobState(JobFields):
     """A job's status.
 
-    Attributes:
-        step: the current step, from 0; plan and stages belong to it, except the commit and cleanup stages.
-        stages: setup, uber, commit and cleanup (one task each), and map and reduce once the plan is accepted.
-        past_failures: user and infrastructure failures of previous steps.
-        hadoop: the attempt of a job on a Hadoop cluster; such a job has no stages.
+    Plan and stages belong to the current step, except the commit and cleanup stages. Setup, uber, commit and cleanup
+    have one task each; map and reduce exist once the plan is accepted. A job on a Hadoop cluster has no stages.
     """
 
     step: int = 0
     steps: int = 1
-    past_failures: tuple[int, int] = (0, 0)
+    past_failures: tuple[int, int] = (0, 0)  # user and infrastructure failures of previous steps
     stages: Mapping[TaskType, StageState] = dataclasses.field(
         default_factory=lambda: {task_type: StageState.empty(1) for task_type in _SINGLE}
     )
@@ -264,12 +255,9 @@ def _arrays(stage: StageState | None) -> AttemptArrays | None:
 
 def _stage(read: MRJobStatus, kind: TaskType, total: int, bitmap: str | None = None) -> StageState:
     arrays: AttemptArrays = getattr(read.attempts, kind.value, None) or AttemptArrays()
-    winners = _unpack(arrays.winners, total)
     done = status_codec.value(lambda: contract.decode_bitmap(bitmap or "", total), set[int]())
-    return StageState(
-        winner=[(winners[index] or 1) if index in done else 0 for index in range(total)],
-        **{name: _unpack(getattr(arrays, name), total) for name in _COUNTED},
-    )
+    winners = [(winner or 1) if index in done else 0 for index, winner in enumerate(_unpack(arrays.winners, total))]
+    return StageState(winner=winners, **{name: _unpack(getattr(arrays, name), total) for name in _COUNTED})
 
 
 def _pack(values: Sequence[int]) -> str | None:

@@ -15,19 +15,7 @@ from boathouse.services.frame import controllers, pod_index, protocols, related_
 from boathouse.services.frame.kind import PENDING_REQUEUE_S, Body, KindDefinition, Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import ObjectEvents, Writes
-from boathouse.services.mrjob import (
-    conditions,
-    hdfs,
-    job_state,
-    pod_builder,
-    policy_events,
-    probes,
-    second_attempts,
-    settle,
-    split_plans,
-    submission,
-    task_metrics,
-)
+from boathouse.services.mrjob import conditions, hdfs, job_state, pod_builder, probes, second_attempts, submission
 from boathouse.services.mrjob.attempt_pods import task_pod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
 from boathouse.services.mrjob.hadoop.observation import HadoopObservation
@@ -36,6 +24,10 @@ from boathouse.services.mrjob.memory import RUNNING_REQUEUE_S, JobMemory, Submit
 from boathouse.services.mrjob.model import MRJOBS, Job, JobUid, from_resource
 from boathouse.services.mrjob.planning import cleanup, planner, predictions, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
+from boathouse.services.mrjob.policy_events import PolicyEvents
+from boathouse.services.mrjob.settle import Limits
+from boathouse.services.mrjob.split_plans import Plans
+from boathouse.services.mrjob.task_metrics import TaskMetrics
 from boathouse.services.mrjob.task_orders import TaskOrders
 from boathouse_policies import fspy, run_times
 from boathouse_policies import model as policy
@@ -68,27 +60,20 @@ class MRJobKind:
     refuse = staticmethod(planner.refuse)
 
     def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
-        self._context, self._settings = leader.controllers.context, leader.settings
-        limits = leader.settings.tenant_limits
-        api, monotonic = self._context.api, self._context.monotonic
-        self.learner = run_times.Learner()
-        self.policy_events = policy_events.PolicyEvents(
-            leader.profile.observers, self.learner, scheduler.steady_clock(), leader.clusters
-        )
-        self._clusters = leader.clusters
-        mark = leader.controllers.mark
+        self._context, self._settings, self._clusters = leader.controllers.context, leader.settings, leader.clusters
+        self._scheduler, self._bundles, self._signals = leader.scheduling.scheduler, leader.bundles, leader.signals
+        api, monotonic, mark = self._context.api, self._context.monotonic, leader.controllers.mark
+        limits, task, profile = leader.settings.tenant_limits, leader.settings.task, leader.profile
+        self.learner, now = run_times.Learner(), scheduler.steady_clock()
+        self.policy_events = PolicyEvents(profile.observers, self.learner, now, leader.clusters)
         self.pods = pod_index.PodIndex(task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later)
         self.seconds = second_attempts.SecondAttempts(self.pods, mark, monotonic)
-        self.plans = split_plans.Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
+        self.plans = Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
         self.orders = TaskOrders(self.policy_events.report)
         burst = limits.retries_per_second * fair.BURST_S
         self.retries = fair.Buckets(rate_per_s=limits.retries_per_second, burst=burst, clock=monotonic)
-        self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
-        self._signals = leader.signals
-        self._metrics = task_metrics.TaskMetrics(leader.metrics.registry)
-        self._lends_cpu = suspension.is_in(leader.profile)
-        self._guard = guard.guard_of(leader.profile)
-        task = leader.settings.task
+        self._metrics = TaskMetrics(leader.metrics.registry)
+        self._lends_cpu, self._guard = suspension.is_in(profile), guard.guard_of(profile)
         self._pod_settings = pod_builder.PodSettings(
             progress_url=f"https://{leader.settings.progress_service}.{leader.settings.namespace}.svc",
             scratch_bytes=quantity.units(task.scratch_size),
@@ -100,9 +85,9 @@ class MRJobKind:
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
         self.hadoop = HadoopJobs(leader, self._pod_settings, self._related_objects, later)
         self._probes = None
-        if isinstance(leader.profile.order, fspy.SizeBased):
+        if isinstance(profile.order, fspy.SizeBased):
             self._probes = probes.Probes(
-                sizes=leader.profile.order,
+                sizes=profile.order,
                 settings=leader.settings.prediction,
                 pods=self.pods,
                 plans=self.plans,
@@ -179,7 +164,7 @@ class MRJobKind:
             state=state,
             pods=pods,
             now_s=now_s(),
-            limits=settle.Limits.of(self._settings.task),
+            limits=Limits.of(self._settings.task),
             stored=stored.status_entry if stored else None,
             posted=posted.status_entry if posted else None,
             missing=await submission.missing_files(job, related) if state.plan is None and not (pods or over) else (),
@@ -212,8 +197,8 @@ class MRJobKind:
         desired = dataclasses.replace(desired, state=conditions.with_parts_off(state, off, now_s))
         state = desired.state
         is_over = state.finished or job.deleting_since_s is not None
-        is_unstarted = state.plan is None and not observation.pods and not memory.failed_s
-        is_at_rest = state.phase == "Suspended" and is_unstarted and not is_over
+        is_at_rest = state.phase == "Suspended" and state.plan is None and not is_over
+        is_at_rest = is_at_rest and not observation.pods and not memory.failed_s
         then = self._wind_up if is_at_rest or is_over else self._go_on
         return protocols.Desired(
             before_status=[partial(self._prepare, job, memory.state, desired)],
@@ -246,13 +231,13 @@ class MRJobKind:
 
     async def _send(self, observation: Observation, state: JobState, _writes: Writes) -> float | None:
         """Update the orders for the tasks, and drop the reports of tasks that ended."""
-        live = {pod.name for pod in observation.pods if pod.state.is_live}
-        self.orders.update(observation.job.uid, observation.job.namespace, state, live)
-        self._clusters.use(observation.job.uid, () if state.finished else hdfs.used(observation.job, self._clusters))
+        job, live = observation.job, {pod.name for pod in observation.pods if pod.state.is_live}
+        self.orders.update(job.uid, job.namespace, state, live)
+        self._clusters.use(job.uid, () if state.finished else hdfs.used(job, self._clusters))
         if state.finished:
             return None
-        self.seconds.update(observation.job, state)
-        return hadoop.UNKNOWN_REQUEUE_S if hdfs.unknown(observation.job, self._clusters) else None
+        self.seconds.update(job, state)
+        return hadoop.UNKNOWN_REQUEUE_S if hdfs.unknown(job, self._clusters) else None
 
     async def _wind_up(
         self, memory: JobMemory, desired: Desired, observation: Observation, writes: Writes

@@ -13,7 +13,6 @@ from boathouse.services.mrjob.settle import MAX_BACKOFF_S, Attempt
 from boathouse_policies import model
 
 RUNNING_REQUEUE_S = 10.0  # the interval at which the progress of running tasks is written to the status
-_NOT_SUBMITTED = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +43,9 @@ def attempts(pods: Iterable[AttemptPod]) -> set[tuple[Task, int]]:
 
 @dataclasses.dataclass(slots=True)
 class ProbeMemory:
-    """Data about a job's probe: the UID of the pod with which it was submitted, None for no pod; "" if it was not."""
+    """Data about a job's probe."""
 
-    submitted: str | None = _NOT_SUBMITTED
+    submitted: str | None = ""  # UID of the pod with which it was submitted; None for no pod, "" if it was not
     is_published: bool = False
 
 

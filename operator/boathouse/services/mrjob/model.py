@@ -27,19 +27,16 @@ MIB = 1024 * 1024
 class Resources:
     """Resources of a stage's pods.
 
-    Attributes:
-        memory_bytes: the memory limit; the request is 1 MiB less, so that the pod is Burstable whatever its CPU is
-            (a pod's QoS class cannot change in a resize).
-        ephemeral_storage_limit_bytes: limit of everything that the pod writes to its node; 0: none.
-        scratch_bytes: size limit of each folder that the pod writes to; 0: the operator's default.
+    The memory request is 1 MiB less than the limit, so that the pod is Burstable whatever its CPU is (a pod's QoS class
+    cannot change in a resize).
     """
 
     cpu_milli: int
     cpu_limit_milli: int
-    memory_bytes: int
+    memory_bytes: int  # the limit
     ephemeral_storage_bytes: int = 0
-    ephemeral_storage_limit_bytes: int = 0
-    scratch_bytes: int = 0
+    ephemeral_storage_limit_bytes: int = 0  # of everything that the pod writes to its node; 0: none
+    scratch_bytes: int = 0  # size limit of each folder that the pod writes to; 0: the operator's default
     extended: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -50,18 +47,14 @@ class Resources:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """The mapper or the reducer of a step; setup and commit are stages without a command.
-
-    If memory is scarce, a task may start with `min_memory_bytes` as its limit (0: never with less), and takes longer by
-    `slowdown`, until that has been measured.
-    """
+    """The mapper or the reducer of a step; setup and commit are stages without a command."""
 
     resources: Resources
     command: tuple[str, ...] = ()
     max_attempts: int = 4
     failures_max_percent: int = 0
-    min_memory_bytes: int = 0
-    slowdown: float = 1.5
+    min_memory_bytes: int = 0  # the smallest limit with which a task may start if memory is scarce; 0: never less
+    slowdown: float = 1.5  # ratio of extra run time with less memory, until it has been measured
 
 
 HOUSEKEEPING = Stage(resources=Resources(cpu_milli=100, cpu_limit_milli=1000, memory_bytes=256 * MIB))

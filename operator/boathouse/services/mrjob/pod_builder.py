@@ -41,20 +41,14 @@ def pod_name(job: Job, attempt: Attempt) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodBuilder:
-    """Builds the pods of one job.
-
-    Attributes:
-        splits: splits of the current step's accepted plan, by map index; empty before its acceptance.
-        sample: of a probe, the indices of the splits that it reads, and how many bytes of each.
-        probe_s: of a probe, the time after which it reads no further split.
-    """
+    """Builds the pods of one job."""
 
     job: Job
     settings: PodSettings
-    splits: Sequence[contract.Split] = ()
+    splits: Sequence[contract.Split] = ()  # of the current step's accepted plan, by map index
     hdfs: Mapping[str, contract.HdfsAddress] = dataclasses.field(default_factory=dict)
-    sample: Sequence[tuple[int, int]] = ()
-    probe_s: float = contract.PROBE_S
+    sample: Sequence[tuple[int, int]] = ()  # of a probe, the splits that it reads, and how many bytes of each
+    probe_s: float = contract.PROBE_S  # of a probe, the time after which it reads no further split
     _stages: dict[tuple[TaskType, int, Resources], Manifest] = dataclasses.field(default_factory=dict, init=False)
 
     def build(self, attempt: Attempt, resources: Resources, node: str | None) -> Manifest:

@@ -39,9 +39,7 @@ class PolicyEvents:
         now: Callable[[], float],
         clusters: Directory,
     ) -> None:
-        self._clusters = clusters
-        self._publisher = Publisher(observers, now)
-        self._learner = learner
+        self._publisher, self._learner, self._clusters = Publisher(observers, now), learner, clusters
         self._jobs: dict[JobUid, _ReportedJob] = {}
         self._nodes: dict[model.NodeName, model.Node] = {}
 
@@ -53,9 +51,9 @@ class PolicyEvents:
         classes: Sequence[model.TaskClass],
         plan: Plan | None = None,
     ) -> list[AttemptPod]:
-        """Publish the changes of an unfinished job since the last call; returns new pods with less memory than wanted.
+        """Publish the changes of an unfinished job, with all known classes of its current step.
 
-        The pods of the state are settled. `classes` are all known classes of its current step, with estimates.
+        Returns new pods with less memory than wanted. The pods of the state are settled.
         """
         reported = self._jobs.get(job.uid) or self._jobs.setdefault(job.uid, self._begin(job))
         reported.job, reported.plan = job, plan

@@ -15,8 +15,7 @@ from boathouse.resources.names import Reason
 from boathouse.services.frame.status_codec import printable
 from boathouse_task import contract
 
-MAX_CHARS: Final = 16 * 1024
-"""A longer termination message is not the task runtime's, which writes at most 4 KiB."""
+MAX_CHARS: Final = 16 * 1024  # a longer termination message is not the task runtime's, which writes at most 4 KiB
 MAX_MESSAGE: Final = 1200
 MAX_TAIL: Final = 1500
 MAX_NAME: Final = 64  # of counters and their groups
@@ -158,10 +157,9 @@ def _phase(report: contract.TaskReport) -> str:
 
 
 def flat_counters(result: contract.TaskResult, *, has_local_input: bool, whole_bytes: int = 0) -> Mapping[str, float]:
-    """Return the counters of a finished task.
+    """Return the counters of a finished task, which uses disks of nodes or an object store.
 
-    With `has_local_input` it reads and writes disks of nodes, and not an object store. `whole_bytes` is, of a probe,
-    the whole input of its job.
+    `whole_bytes` is, of a probe, the whole input of its job.
     """
     counters = _flat(result.counters)
     counters["cpu_s"] = counters.get("CPU time spent (ms)", 0.0) / 1000

@@ -59,19 +59,18 @@ class Owners:
 
     def state(self, uid: JobUid, *, namespace: str, cluster: str) -> contract.Owner:
         """Return the state of a job, by what the mark says, which any writer of the output may have written."""
-        key = self.jobs.key(uid)
+        key, state, detail = self.jobs.key(uid), contract.OwnerState.ENDED, ""
         body = self.jobs.get(key) if key is not None else None
         is_here = bool(cluster) and cluster == self.cluster and (not self.namespaces or namespace in self.namespaces)
         if body is None and not is_here:
-            return contract.Owner(state=contract.OwnerState.OUTSIDE)
-        if body is None and not self.listed():
-            return contract.Owner(state=contract.OwnerState.UNKNOWN, detail="the leader has not listed all MRJobs yet")
-        if body is not None and not MRJOB.has_ended(body):
-            return contract.Owner(state=contract.OwnerState.ACTIVE)
-        if any(pod.state.is_live for pod in self.pods.of(uid)) or self.scheduler.may_create(model.JobId(uid)):
-            detail = "the job has ended, but some of its pods have not"
-            return contract.Owner(state=contract.OwnerState.UNKNOWN, detail=detail)
-        return contract.Owner(state=contract.OwnerState.ENDED)
+            state = contract.OwnerState.OUTSIDE
+        elif body is None and not self.listed():
+            state, detail = contract.OwnerState.UNKNOWN, "the leader has not listed all MRJobs yet"
+        elif body is not None and not MRJOB.has_ended(body):
+            state = contract.OwnerState.ACTIVE
+        elif any(pod.state.is_live for pod in self.pods.of(uid)) or self.scheduler.may_create(model.JobId(uid)):
+            state, detail = contract.OwnerState.UNKNOWN, "the job has ended, but some of its pods have not"
+        return contract.Owner(state=state, detail=detail)
 
 
 def leave_route(jobs: HadoopJobs) -> Route[ClientPod]:

@@ -90,9 +90,8 @@ class SecondAttempts:
         if entry is None or pod is None or not self._may_repeat(entry, pod):
             return None
         stage = entry.state.stages[pod.task_type]
-        number = max(stage.last[pod.index], stage.settled(pod.index), pod.attempt) + 1
-        second = _key(pod, number)
-        if number >= MAX_ATTEMPT:
+        second = _key(pod, max(stage.last[pod.index], stage.settled(pod.index), pod.attempt) + 1)
+        if second.number >= MAX_ATTEMPT:
             return None
         if second not in self.pending(uid):
             entry.requests[second] = _Request(self._clock(), frozenset(avoids))

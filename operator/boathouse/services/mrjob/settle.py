@@ -20,27 +20,21 @@ from boathouse.services.mrjob.attempt_pods import AttemptPod, Ending, Task
 from boathouse.services.mrjob.job_state import StageState
 from boathouse_task import contract
 
-FIRST_BACKOFF_S = 1.0
 MAX_BACKOFF_S = 60.0
 LOST_AFTER_S = 60.0
 """The node of a pod that still exists this long after its deletion is unreachable. The task is then retried."""
 
-MAX_LOST_AT_ONCE = 100
-"""Lost attempts of one task beyond this number are counted without a failure entry for each."""
+MAX_LOST_AT_ONCE = 100  # lost attempts of one task beyond this number are counted without a failure entry for each
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Start timeouts of attempts, and maximum failures of a task.
-
-    Of a stage, `failures_max_percent` of the tasks may fail `max_attempts` times; the next attempt of such a task
-    commits an empty result.
-    """
+    """Start timeouts of attempts, and maximum failures of a task."""
 
     start_timeout_s: float
     image_pull_timeout_s: float
     max_attempts: int = 4
-    failures_max_percent: int = 0
+    failures_max_percent: int = 0  # tasks that may fail; the next attempt of such a task commits an empty result
     max_infrastructure: int = 50
     missing_object_timeout_s: float = 120.0
 
@@ -66,13 +60,10 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StageControl:
-    """Ends running attempts of all or some tasks of a stage. They count as killed, not as failed, and cause no backoff.
-
-    With `restart` these tasks, and others without an attempt, get a new attempt now.
-    """
+    """Ends running attempts of all or some tasks of a stage, which count as killed, not as failed: without backoff."""
 
     indices: frozenset[int] | None = None
-    restart: bool = False
+    restart: bool = False  # these tasks, and others without an attempt, get a new attempt now
 
     def concerns(self, index: int) -> bool:
         """Return whether attempts of this task are ended."""
@@ -133,7 +124,7 @@ def failure(task: str, attempt: int, node: str | None, ending: Ending, now_s: fl
 
 def backoff_s(failures: int) -> float:
     """Return the backoff after so many failures: 1, 2, 4 ... 60 seconds."""
-    return min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 16)) if failures else 0.0
+    return min(MAX_BACKOFF_S, 2.0 ** min(failures - 1, 16)) if failures else 0.0
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)

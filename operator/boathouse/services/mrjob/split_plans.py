@@ -95,8 +95,7 @@ class Plans:
     """Plans of the current steps of all unfinished jobs."""
 
     def __init__(self, api: client.ApiClient, *, limit_bytes: int = _LIMIT_BYTES) -> None:
-        self._api = api
-        self._limit_bytes = limit_bytes
+        self._api, self._limit_bytes = api, limit_bytes
         self._jobs: dict[JobUid, _Plans] = {}
         self._reading = asyncio.Lock()  # decoding a large plan takes a second of CPU time
 

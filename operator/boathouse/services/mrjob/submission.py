@@ -27,7 +27,6 @@ Avoided: TypeAlias = Mapping[Attempt, frozenset[model.NodeName]]
 NOWHERE: Final[Avoided] = types.MappingProxyType({})
 _SETTINGS: Final = pod_builder.PodSettings(progress_url="", scratch_bytes=0)
 """For classes, which do not depend on the operator's settings."""
-_ORDER: Final = {task_type: place for place, task_type in enumerate(TaskType)}
 
 
 async def missing_files(job: Job, related: RelatedObjects) -> Sequence[str]:
@@ -40,10 +39,7 @@ async def missing_files(job: Job, related: RelatedObjects) -> Sequence[str]:
 def admit(
     retries: Buckets, namespace: str, waiting: Sequence[Attempt], granted: frozenset[Attempt]
 ) -> tuple[list[Attempt], frozenset[Attempt]]:
-    """Return the attempts that may start now, and those among them that used a token, now or before.
-
-    First attempts, and attempts whose pod exists, need none.
-    """
+    """Return the attempts that may start now, and which used a token; first ones, or with a pod, need none."""
     admitted, kept = list[Attempt](), set[Attempt]()
     for attempt in waiting:
         bare = dataclasses.replace(attempt, pod_uid=None)
@@ -109,9 +105,8 @@ def classes_in_use(
     Classes are those of `current_classes`, or without estimates. Policies know classes whose tasks all run, too.
     Attempts that must avoid nodes have classes of their own, which follow those of all stages.
     """
-    stages = sorted(
-        {(attempt.step, attempt.task_type) for attempt in attempts}, key=lambda stage: (stage[0], _ORDER[stage[1]])
-    )
+    order, used = list(TaskType), {(attempt.step, attempt.task_type) for attempt in attempts}
+    stages = sorted(used, key=lambda stage: (stage[0], order.index(stage[1])))
     by_id = {task_class.id: task_class for task_class in current_classes}
     classes = [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
     classes_by_id, apart = {task_class.id: task_class for task_class in classes}, {}
@@ -190,10 +185,10 @@ class Factory:
         manifest = self._builder.build(attempt, decided, node)
         if decided.memory_bytes < wanted.memory_bytes:
             less, all_ = quantity.format_bytes(decided.memory_bytes), quantity.format_bytes(wanted.memory_bytes)
+            why = "no node had more free memory, and this does not delay the job"
             manifest["metadata"]["annotations"] |= {
                 names.ANNOTATION_IDEAL_MEMORY: str(wanted.memory_bytes),
-                names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: no node had more free "
-                "memory, and this does not delay the job",
+                names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: {why}",
             }
         return manifest
 

@@ -59,24 +59,14 @@ class ClientBuilder:
         """Return the ID of the task, `NAMESPACE/PODNAME`."""
         return model.TaskId(f"{self.job.namespace}/{self.name}")
 
-    def task_class(self) -> model.TaskClass:
-        """Return the class of the task."""
-        manifest = self.build(self.task_id, RESOURCES, None)
-        return model.TaskClass(
-            id=model.ClassId(f"{self.job.uid}/{TASK_TYPE}"),
-            job=model.JobId(self.job.uid),
-            stage=model.Stage.OTHER,
-            **manifests.pod_class(manifest, own_labels={mrjob_names.LABEL_TASK_INDEX, mrjob_names.LABEL_ATTEMPT}),
-        )
-
-    def task(self, pod_uid: str | None) -> model.Task:
-        """Return the task; `pod_uid` is set if its pod exists without a node."""
-        return model.Task(
-            id=self.task_id,
-            task_class=self.task_class().id,
-            index=0,
-            pod_uid=model.PodUid(pod_uid) if pod_uid else None,
-        )
+    def submission(self, pod_uid: str | None) -> tuple[model.TaskClass, model.Task]:
+        """Return the class of the task, and the task; `pod_uid` is set if its pod exists without a node."""
+        own_labels = {mrjob_names.LABEL_TASK_INDEX, mrjob_names.LABEL_ATTEMPT}
+        shape = manifests.pod_class(self.build(self.task_id, RESOURCES, None), own_labels=own_labels)
+        class_id, job_id = model.ClassId(f"{self.job.uid}/{TASK_TYPE}"), model.JobId(self.job.uid)
+        task_class = model.TaskClass(id=class_id, job=job_id, stage=model.Stage.OTHER, **shape)
+        uid = model.PodUid(pod_uid) if pod_uid else None
+        return task_class, model.Task(id=self.task_id, task_class=class_id, index=0, pod_uid=uid)
 
     def build(
         self,

@@ -189,9 +189,9 @@ class HadoopJobs:
             hdfs=hdfs.addresses(job, self._clusters),
         )
         pod = next((pod for pod in observation.pods if pod.attempt == attempt.attempt), None)
-        task = builder.task(pod.uid if pod is not None and pod.node is None else None)
+        task_class, task = builder.submission(pod.uid if pod is not None and pod.node is None else None)
         with writes.attempt("submit"):
-            over = self._scheduler.submit(submission.scheduler_job(job), [builder.task_class()], [task], builder)
+            over = self._scheduler.submit(submission.scheduler_job(job), [task_class], [task], builder)
         if over:
             memory.hadoop.observed = attempt.attempt
             self._scheduler.withdraw(model.JobId(job.uid))

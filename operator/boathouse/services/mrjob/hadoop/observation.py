@@ -88,24 +88,18 @@ class Submission(enum.Enum):
 class HadoopObservation(JobObservation):
     """Input of the planner.
 
-    Attributes:
-        cluster: The job's cluster; None if this process does not know it.
-        unknown: The first cluster that the job names and that this process does not know, with the UID that the API
-            server has; None if it does not exist. A new leader has not reconciled all clusters yet.
-        views: What the ResourceManager says of the tags of the last attempts, by tag.
-        submission: What this process knows of the current attempt's client.
-        clientless_s: Since when no client can submit an application; None: one can.
-        all_ended_s: Since when all known applications of the attempt have ended; None: not all have, or there is none.
+    `unknown` has the first cluster that the job names and that this process does not know, with the UID that the API
+    server has; None if it does not exist. A new leader has not reconciled all clusters yet.
     """
 
     cluster: ClusterFacts | None = None
     unknown: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
     pods: Sequence[ClientPod] = ()
-    views: Views = dataclasses.field(default_factory=dict)
+    views: Views = dataclasses.field(default_factory=dict)  # of the tags of the last attempts
     submission: Submission = Submission.UNKNOWN
     may_create: bool = False
-    clientless_s: float | None = None
-    all_ended_s: float | None = None
+    clientless_s: float | None = None  # since when no client can submit an application; None: one can
+    all_ended_s: float | None = None  # since when all known applications of the attempt have ended; None: not all have
 
     @property
     def can_submit(self) -> bool:

@@ -36,8 +36,7 @@ SOON_S: Final = 2.0  # interval of reconciles while an answer of the ResourceMan
 RUNNING_S: Final = 10.0
 CLUSTER_S: Final = 10.0
 """Interval at which a job without a cluster is looked at; a change of the cluster reconciles it at once."""
-GIVE_UP_S: Final = 120.0
-"""How long a job that is over keeps its attempt in sight until its applications have ended."""
+GIVE_UP_S: Final = 120.0  # how long a job that is over keeps its attempt in sight until its applications have ended
 LAST_WORDS_S: Final = 20.0
 """How long a client may take to end after its application, and the JobHistoryServer to have the counters."""
 _UNKNOWN: Final = Problem(

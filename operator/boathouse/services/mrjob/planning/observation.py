@@ -45,27 +45,17 @@ class JobObservation:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Observation(JobObservation):
-    """Input of the planner.
-
-    Attributes:
-        stored: the complete plan in ConfigMaps, with the digest of the status or of setup's result.
-        posted: the plan that setup posted, if this process still has it.
-        failed_s: times of recent failures by task name, if this process still has them.
-        seconds: requested second attempts of running tasks, without pods.
-        size: what is known of its size; None with a profile that does not predict sizes.
-        lends_cpu: whether policies suspend reduces that lack map output.
-        may_suspend: whether the chart lets reduces be suspended at all.
-    """
+    """Input of the planner."""
 
     pods: Sequence[AttemptPod]
-    stored: mrjob_status.PlanStatus | None = None
-    posted: mrjob_status.PlanStatus | None = None
-    failed_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    seconds: Sequence[Attempt] = ()
+    stored: mrjob_status.PlanStatus | None = None  # in ConfigMaps, with the digest of the status or of setup's result
+    posted: mrjob_status.PlanStatus | None = None  # by setup, if this process still has it
+    failed_s: Mapping[str, float] = dataclasses.field(default_factory=dict)  # recent failures by task name
+    seconds: Sequence[Attempt] = ()  # requested second attempts of running tasks, without pods
     namespace_terminating: bool = False
-    size: SizeView | None = None
-    lends_cpu: bool = False
-    may_suspend: bool = True
+    size: SizeView | None = None  # None with a profile that does not predict sizes
+    lends_cpu: bool = False  # policies suspend reduces that lack map output
+    may_suspend: bool = True  # the chart lets reduces be suspended at all
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

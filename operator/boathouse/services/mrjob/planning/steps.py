@@ -183,14 +183,6 @@ def deadline_s(job: Job, state: JobState) -> float:
     return math.inf if limit_s is None or state.start_s is None or job.spec.suspend else state.start_s + limit_s
 
 
-def with_leftovers(verdict: Problem, observation: Observation, state: JobState) -> Problem:
-    """Return the verdict with the URL of the work folder in its message, if no task will remove the folder."""
-    if state.plan is None or observation.job.spec.clean_up != "Never":
-        return verdict
-    message = f"{verdict.message} (its work folder remains: remove {observation.job.work_url})"
-    return dataclasses.replace(verdict, message=message)
-
-
 def with_progress(
     state: JobState, job: Job, pods: Sequence[AttemptPod], reports: Mapping[str, contract.TaskReport]
 ) -> JobState:
