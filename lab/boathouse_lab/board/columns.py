@@ -28,37 +28,45 @@ BOATHOUSE: Final = "boathouse"
 KUBE_SCHEDULER: Final = "kube-scheduler"
 NEAR_OPTIMAL: Final = "near-optimal"
 """The best of the schedulers that know all, for each seed and world."""
+MOST_BACKOFF_S: Final = 10.0
+"""kube-scheduler's `podMaxBackoffSeconds`."""
 PAPERS: Final = ("fspy", "ikayak", "ila", "yarn-me")
 
 
-class Arrived(JobOrder, Hooks):
-    """kube-scheduler's order: the pods that were created first; here of each job those of its first class that waits.
+class Retried(JobOrder, Hooks):
+    """kube-scheduler's order: pods that do not fit are retried in the order in which their back-offs end.
 
-    Pods that do not fit let others pass.
+    The back-off of a pod grows with each attempt, from 1 s to `MOST_BACKOFF_S`. So pods that have been pending for less
+    than this go first, the newest before the others; after them the others, in the order of their creation. Pods that
+    do not fit let others pass. A job stands where the first of its classes that are pending stands.
     """
 
     def __init__(self) -> None:
         self._seen_s: dict[model.ClassId, float] = {}
-        self._first_s: dict[model.JobId, float] = {}
+        self._keys: dict[model.JobId, float] = {}
 
     @override
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
         """Note when classes came."""
-        first_s: dict[model.JobId, float] = {}
-        waiting = {one.task_class.id: one.job.id for one in queue.sorted_classes().queued if one.pool.count}
-        self._seen_s = {one: self._seen_s.get(one, state.view.now_s) for one in waiting}
-        for one, job in waiting.items():
-            first_s[job] = min(self._seen_s[one], first_s.get(job, math.inf))
-        self._first_s = first_s
+        now_s = state.view.now_s
+        pending = {
+            queued.task_class.id: queued.task_class.job for queued in queue.sorted_classes().queued if queued.pool.count
+        }
+        self._seen_s = {task_class: self._seen_s.get(task_class, now_s) for task_class in pending}
+        self._keys = {}
+        for task_class, job in pending.items():
+            seen_s = self._seen_s[task_class]
+            key = -seen_s if now_s - seen_s < MOST_BACKOFF_S else seen_s
+            self._keys[job] = min(key, self._keys.get(job, math.inf))
 
     @override
     def keys(self, jobs: Sequence[model.Job], state: CycleState) -> Sequence[float]:
-        """Return when the job's first class that waits came."""
-        return [self._first_s.get(job.id, job.submitted_s) for job in jobs]
+        """Return a new job's time of creation below zero, so that the newest is first, and an old one's above."""
+        return [self._keys.get(job.id, -state.view.now_s) for job in jobs]
 
 
 def _kube_scheduler() -> Profile:
-    order = Arrived()
+    order = Retried()
     return Profile(name=KUBE_SCHEDULER, order=order, score=LEAST_LOADED, hooks=(order,))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse_lab.board import demand, knowing, search
-from boathouse_lab.board.columns import Arrived
+from boathouse_lab.board.columns import Retried
 from boathouse_policies.baselines import LEAST_LOADED
 from boathouse_policies.framework import Profile
 from boathouse_sim.live import Live
@@ -44,11 +44,11 @@ def test_a_pool_runs_one_job_after_the_other_in_the_order():
     assert search.best(demands, ONE_CORE.cluster, 1, steps=5) == ["b", "a"]
 
 
-def test_kube_schedulers_order_is_that_in_which_pods_were_created():
-    first = simulations.mapreduce("a", maps=2, reduces=1, slow_start=1.0)
-    second = simulations.mapreduce("b", maps=2, submit_ms=1000)
-    order = Arrived()
+def test_kube_scheduler_retries_the_newest_pods_first_and_those_that_were_pending_for_long_in_the_order_of_creation():
+    first = simulations.mapreduce("a", maps=3)
+    later = [simulations.mapreduce(name, maps=1, submit_ms=at) for name, at in (("b", 5000), ("c", 5500))]
+    order = Retried()
     profile = Profile(name="kube-scheduler", order=order, score=LEAST_LOADED, hooks=(order,))
-    found = simulations.live_workload(first, second, cores=1)
-    # The first job's reducer is created at 20 s, after the second job's maps.
-    assert times_s(profile, found)[1] == pytest.approx(39.0)
+    found = simulations.live_workload(first, *later, cores=1)
+    # At 10 s a core is free, and b and c have been pending for less than 10 s. At 20 s all have been for longer.
+    assert times_s(profile, found) == pytest.approx([40.0, 45.0, 14.5])
