@@ -14,8 +14,8 @@ drivers, setup, maps, reduces after the last map, and the commit. In a round `wi
 runs without it (`partial_operator.py`; `suspend` is the chart's switch). All rounds of Boathouse have slow start at
 20 %. A round ends after `--limit` times the minutes.
 
-Prints mean times from submission to end and their ratios. A job that has not ended by the limit counts with the time
-until then, and is named. The logs' folder has the time of each.
+Prints mean times from submission to end and their ratios, and those of the simulator for the same workloads. A job
+that has not ended by the limit counts with the time until then, and is named. The logs' folder has the time of each.
 
 Durations scale with `--minutes`; the latency of the API server, reports and polls do not. A short form therefore
 understates what policies gain. A round takes about 1.4 times `--minutes` and a minute; by default there are 9.
@@ -42,7 +42,7 @@ from boathouse.cluster import catalogue, client, config, informer, store, wire
 from boathouse.services.instruments import kubelet_client
 from boathouse.services.mrjob.model import HOUSEKEEPING
 from boathouse_e2e import kwok
-from boathouse_lab.board import draws, mix, rows
+from boathouse_lab.board import cases, columns, draws, mix, rows
 
 if TYPE_CHECKING:
     import argparse
@@ -458,6 +458,24 @@ def say_ratio(name: str, ratios: list[float], ratio: float, aim: float | None) -
     support.say(f"  boathouse / {name}: {ratio:.2f} ({spread}){judged}")
 
 
+def say_simulated(rounds: list[Round], shape: mix.Shape) -> None:
+    """Print what the simulator has for the same workloads."""
+    means_s: dict[str, dict[int, float]] = collections.defaultdict(dict)
+    for round_ in rounds:
+        if round_.name in columns.BY_NAME:
+            means_s[round_.name][round_.seed] = cases.simulate(
+                round_.name, draws.Mixed(shape=shape), round_.seed
+            ).mean_s
+    support.say("\nthe same in the simulator")
+    ours = means_s.get("boathouse", {})
+    for name, theirs in means_s.items():
+        support.say(f"  {name}: {statistics.fmean(theirs.values()):.1f} s")
+        pairs = [(ours[seed], theirs[seed]) for seed in theirs if seed in ours]
+        if name != "boathouse" and pairs:
+            ratios = [a / b for a, b in pairs]
+            say_ratio(name, ratios, sum(a for a, _ in pairs) / sum(b for _, b in pairs), aim=None)
+
+
 async def main(arguments: argparse.Namespace) -> None:
     """Carry out all rounds, and print what came of them."""
     shape = shape_of(arguments)
@@ -479,6 +497,7 @@ async def main(arguments: argparse.Namespace) -> None:
             finally:
                 comparison.close()
                 say_results(carried_out, AIMS.get(arguments.row))
+                say_simulated(carried_out, shape)
     sys.exit(any(round_.unfinished for round_ in carried_out))
 
 

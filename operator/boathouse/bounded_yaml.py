@@ -18,9 +18,8 @@ class _Loader(yaml.CSafeLoader):
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
         if len(node.value) > MAX_DIGITS:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"a number has more than {MAX_DIGITS} characters", node.start_mark
-            )
+            problem = f"a number has more than {MAX_DIGITS} characters"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
         construct = self.construct_yaml_int if node.tag.endswith(":int") else self.construct_yaml_float
         number: int | float = construct(node)
         return number

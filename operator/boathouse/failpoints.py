@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from boathouse_task.failpoints import KILLED, Failpoints
 
 __all__ = ["KILLED", "NAMES", "VARIABLE", "WRITES", "arm", "around", "hit"]
-
 VARIABLE = "BOATHOUSE_FAILPOINT"
 
 WRITES = (

@@ -1,19 +1,14 @@
 """Fairness between namespaces: a queue and places that they share by round robin, and token buckets by key."""
 
-from __future__ import annotations
-
 import asyncio
 import collections
 import contextlib
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
-
 SHARE = 0.75
 """Share of the workers that other namespaces leave free which one namespace may occupy."""
 
@@ -46,11 +41,9 @@ class FairQueue(Generic[T]):
         self._first = workers if slow_start is None else slow_start
         self._lanes: dict[str, _Lane[T]] = {}
         self._turns: collections.OrderedDict[str, None] = collections.OrderedDict()
-        self._waiting = 0
-        self._in_flight = 0
+        self._waiting = self._in_flight = 0
 
     def __len__(self) -> int:
-        """Return the number of queued items."""
         return self._waiting
 
     @property
@@ -67,10 +60,7 @@ class FairQueue(Generic[T]):
         self._turns.setdefault(namespace)
 
     def take(self) -> tuple[str, T] | None:
-        """Take tokens and return True; return False without taking any if fewer than `leave` would remain.
-
-        A full bucket grants a request that exceeds its capacity, and then has a debt.
-        """
+        """Return the next item that may start, and its namespace, or None."""
         if self._in_flight >= self._workers:
             return None
         for namespace in self._turns:
@@ -107,7 +97,6 @@ class FairQueue(Generic[T]):
 BURST_S = 50.0
 """Burst of a namespace: the tokens of this many seconds."""
 ALL = ""
-"""Key of a bucket that all namespaces share."""
 MAX_KEYS = 10_000
 """Maximum number of buckets; the least recently used are dropped first."""
 _SWEEP_AT = 1024

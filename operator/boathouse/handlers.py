@@ -11,8 +11,7 @@ import kopf
 
 from boathouse.cluster import config
 from boathouse.resources import names
-from boathouse.services.frame import object_store
-from boathouse.services.frame.object_store import ObjectStore
+from boathouse.services.frame.object_store import RESYNC_PAGE, ObjectStore
 
 
 def registry(stores: Iterable[ObjectStore]) -> kopf.OperatorRegistry:
@@ -39,7 +38,7 @@ def settings() -> kopf.OperatorSettings:
     result.watching.client_timeout = 330
     result.watching.connect_timeout = 10
     result.watching.inactivity_timeout = 70
-    result.watching.chunk_size = object_store.RESYNC_PAGE
+    result.watching.chunk_size = RESYNC_PAGE
     result.networking.request_timeout = 30
     result.networking.error_backoffs = (1, 2, 3, 5, 8)
     result.networking.enforce_retry_after = True

@@ -26,9 +26,7 @@ from boathouse.telemetry.metrics import Gauge, Metrics
 from boathouse_policies import framework, profiles
 
 _log = logs.get(__name__)
-
 KINDS: Final[tuple[controllers.KindEntry, ...]] = (mrjobs.ENTRY, sparkapps.ENTRY, mrclusters.ENTRY)
-"""Kinds whose objects the operator reconciles."""
 BUNDLE_REFRESH_S: Final = 30.0
 
 
@@ -137,7 +135,6 @@ class Leader:
         )
 
     async def _load_learned(self) -> None:
-        """Load the saved estimates; continue without them if the API server does not answer."""
         try:
             await retries.retrying(self._saved_state.load, idempotent=True)
         except errors.ClusterError as error:

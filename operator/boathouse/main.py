@@ -17,14 +17,13 @@ from pydantic.alias_generators import to_camel
 
 from boathouse import failpoints, leader, options
 from boathouse.cluster import client, config, election, errors, events, retries, server_time
+from boathouse.listening import listener
 from boathouse.services import own_objects
 from boathouse.services.progress import certificates
 from boathouse.telemetry import health, logs, metrics, server
 
 _log = logs.get(__name__)
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
+EXIT_FAILED, EXIT_USAGE = 1, 2
 STOP_S = 5.0
 """Timeout for parts to stop; less than 10 s in total with the last save, the release of the lease and last events."""
 CONTROLLER = "boathouse.dev/operator"
@@ -55,11 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _problems(error: pydantic.ValidationError) -> list[str]:
-    """Return a line for each invalid value, with its name in the configuration file."""
-    return [
-        f"{'.'.join(to_camel(str(part)) for part in detail['loc']) or 'configuration'}: {detail['msg']}"
-        for detail in error.errors()
-    ]
+    named = [(".".join(to_camel(str(part)) for part in detail["loc"]), detail["msg"]) for detail in error.errors()]
+    return [f"{name or 'configuration'}: {message}" for name, message in named]
 
 
 async def _run(operator_options: options.Options) -> int:
@@ -71,8 +67,8 @@ async def _run(operator_options: options.Options) -> int:
     settings, pages = operator_options.config, server.metrics_application(operator_metrics.registry)
     async with (
         client.ApiClient(cluster) as api,
-        server.serve(pages, port=settings.metrics_port, limits=server.LIMITS),
-        server.serve(server.health_application(state), port=settings.health_port, limits=server.PROBE_LIMITS),
+        listener.serve(pages, port=settings.metrics_port, limits=server.LIMITS),
+        listener.serve(server.health_application(state), port=settings.health_port, limits=server.PROBE_LIMITS),
     ):
         return await _Life(operator_options, cluster, api, state, operator_metrics, stop).run()
 
@@ -186,7 +182,6 @@ def die(reason: str) -> None:
 
 
 def _private(folder: pathlib.Path | None) -> pathlib.Path | None:
-    """Return the folder if only this user can read it, else None."""
     if folder is None:
         return None
     try:

@@ -12,7 +12,7 @@ import pathlib
 import socket
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pydantic
 
@@ -21,30 +21,23 @@ from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
 
-_FLAGS: tuple[tuple[str, str, str, str], ...] = (
-    ("namespace", "POD_NAMESPACE", "namespace", "the operator's own namespace"),
-    (
-        "watch-namespaces",
-        "BOATHOUSE_WATCH_NAMESPACES",
-        "watch_namespaces",
-        "namespaces with jobs, comma-separated; empty for all",
-    ),
-    ("profile", "BOATHOUSE_PROFILE", "profile", f"the scheduling profile: {', '.join(config.PROFILES)}"),
-    (
-        "pending-ahead",
-        "BOATHOUSE_PENDING_AHEAD",
-        "pending_ahead",
-        "pods created without a node for each pending task class",
-    ),
-    ("task-image", "BOATHOUSE_TASK_IMAGE", "task.image", "default task image of jobs"),
-    ("lease-duration-s", "BOATHOUSE_LEASE_DURATION_S", "lease.duration_seconds", "seconds until the Lease expires"),
-    ("progress-port", "BOATHOUSE_PROGRESS_PORT", "progress_port", "HTTPS port of the progress endpoint"),
-    ("metrics-port", "BOATHOUSE_METRICS_PORT", "metrics_port", "port of /metrics"),
-    ("health-port", "BOATHOUSE_HEALTH_PORT", "health_port", "port of /healthz and /readyz"),
-    ("log-level", "BOATHOUSE_LOG_LEVEL", "log_level", "debug, info, warning or error"),
-    ("log-format", "BOATHOUSE_LOG_FORMAT", "log_format", "json or console"),
-)
-"""Flag, environment variable, field of the configuration, help."""
+_FLAGS: Final = {
+    "namespace": ("namespace", "the operator's own namespace"),
+    "watch-namespaces": ("watch_namespaces", "namespaces with jobs, comma-separated; empty for all"),
+    "profile": ("profile", f"the scheduling profile: {', '.join(config.PROFILES)}"),
+    "pending-ahead": ("pending_ahead", "pods created without a node for each pending task class"),
+    "task-image": ("task.image", "default task image of jobs"),
+    "lease-duration-s": ("lease.duration_seconds", "seconds until the Lease expires"),
+    "progress-port": ("progress_port", "HTTPS port of the progress endpoint"),
+    "metrics-port": ("metrics_port", "port of /metrics"),
+    "health-port": ("health_port", "port of /healthz and /readyz"),
+    "log-level": ("log_level", "debug, info, warning or error"),
+    "log-format": ("log_format", "json or console"),
+}
+
+
+def _variable(flag: str) -> str:
+    return "POD_NAMESPACE" if flag == "namespace" else f"BOATHOUSE_{flag.upper().replace('-', '_')}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,16 +58,15 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="python -m boathouse",
         description="The Boathouse operator: reconciles MRJobs and schedules pods. One replica is the leader.",
-        epilog=f"Environment: {', '.join(variable for _, variable, _, _ in _FLAGS)}, POD_NAME.",
+        epilog=f"Environment: {', '.join(map(_variable, _FLAGS))}, POD_NAME.",
     )
     result.add_argument("--config", type=pathlib.Path, help="configuration file (JSON), which the chart generates")
-    for flag, variable, _, text in _FLAGS:
-        result.add_argument(f"--{flag}", help=f"{text} (environment: {variable})")
+    for flag, (_, text) in _FLAGS.items():
+        result.add_argument(f"--{flag}", help=f"{text} (environment: {_variable(flag)})")
     result.add_argument("--identity", help="name of this replica (environment: POD_NAME; default: host name)")
     result.add_argument("--kubeconfig", type=pathlib.Path, help="kubeconfig file, outside a cluster")
-    result.add_argument(
-        "--state-folder", type=pathlib.Path, help="private folder in memory for state that survives a container restart"
-    )
+    kept = "private folder in memory for state that survives a container restart"
+    result.add_argument("--state-folder", type=pathlib.Path, help=kept)
     result.add_argument("--list-failpoints", action="store_true", help="print the values of BOATHOUSE_FAILPOINT")
     return result
 
@@ -85,9 +77,8 @@ def parse(arguments: Sequence[str] | None = None, environment: Mapping[str, str]
     given = parser().parse_args(arguments)
     base = config.load(given.config) if given.config else config.OperatorConfig()
     values = base.model_dump()
-    for flag, variable, field, _ in _FLAGS:
-        value = getattr(given, flag.replace("-", "_")) or environment.get(variable)
-        if value:
+    for flag, (field, _) in _FLAGS.items():
+        if value := getattr(given, flag.replace("-", "_")) or environment.get(_variable(flag)):
             _set(values, field, value)
     # in a pod, a folder in the temporary folder, which the chart places in memory
     in_memory = pathlib.Path(tempfile.gettempdir()) / "boathouse" if "POD_NAME" in environment else None
@@ -113,18 +104,13 @@ READ_EVERY_S = 5.0
 
 
 async def file_changed(
-    path: pathlib.Path,
-    current: config.OperatorConfig,
-    *,
-    every_s: float = READ_EVERY_S,
-    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    path: pathlib.Path, current: config.OperatorConfig, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 ) -> None:
     """Wait until the file has another valid configuration. An invalid one is logged once and ignored."""
     accepted = refused = ""
     while True:
-        await sleep(every_s)
-        text = _read(path)
-        if text in (accepted, refused, ""):
+        await sleep(READ_EVERY_S)
+        if (text := _read(path)) in (accepted, refused, ""):
             continue
         try:
             is_other = config.OperatorConfig.model_validate_json(text) != current
@@ -139,8 +125,7 @@ async def file_changed(
 
 
 def _read(path: pathlib.Path) -> str:
-    """Return the file's text, or None while it is being replaced."""
     try:
         return path.read_text()
-    except OSError:
+    except OSError:  # it is being replaced
         return ""

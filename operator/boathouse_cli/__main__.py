@@ -4,18 +4,11 @@ By its protocol for plugins, kubectl calls `kubectl_complete-boathouse` with the
 is incomplete. It expects a completion in each line, and in the last line a colon with a directive of Cobra.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys
 
 from boathouse_cli.errors import CommandError, ExitCode
-
-NO_FILES = ":4"
-"""Cobra's directive that the shell completes no file names."""
-FILES = ":0"
-"""It does: for commands that read files."""
 
 
 def main() -> None:
@@ -50,7 +43,8 @@ def complete() -> None:
     try:
         commands.app(prog_name="boathouse")
     except SystemExit:
-        print(FILES if whole[:1] in (["convert"], ["simulate"], ["submit"]) else NO_FILES)
+        # Cobra's directives: 4 is that the shell completes no file names, as it does for commands that read files.
+        print(":0" if whole[:1] in (["convert"], ["simulate"], ["submit"]) else ":4")
 
 
 if __name__ == "__main__":

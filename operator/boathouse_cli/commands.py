@@ -343,10 +343,10 @@ def logs(  # noqa: PLR0917  each is an option of the command
 
     kind, name = kinds.object_target(job)
     selection = printing_logs.Selection(
-        task=task, executor=executor, attempt=attempt, host=host, container=container, follow=follow
+        task=task, executor=executor, attempt=attempt, host=host, container=container, follow=follow, tail=tail
     )
     selection.check(kind)
-    printing_logs.show(options.gateway(kubeconfig, context, namespace), kind, name, selection, tail=tail)
+    printing_logs.show(options.gateway(kubeconfig, context, namespace), kind, name, selection)
 
 
 @app.command("timeline")

@@ -10,9 +10,9 @@ from boathouse.resources import names, quantity
 from boathouse.suspension import stages as records
 from boathouse_cli import model
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 Row = tuple[str, str]
+"""A subject, and details."""
 
 _LONGEST: Final = 512
 """Characters of the figures on a pod."""
@@ -137,7 +137,7 @@ def of_tasks(pods: Sequence[model.TaskPod]) -> list[Row]:
 
 def _ran_s(pod: model.TaskPod) -> float:
     """Return how long a map that succeeded ran; 0 for other pods."""
-    if pod.result is None or not pod.result.succeeded or pod.task_type != TaskType.MAP:
+    if pod.result is None or not pod.result.succeeded or pod.task_type != contract.TaskType.MAP:
         return 0.0
     return sum(max(0, timing.end_ms - timing.start_ms) for timing in pod.result.timings) / 1000
 

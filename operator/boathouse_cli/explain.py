@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
@@ -18,8 +18,6 @@ from boathouse_cli import decisions, model, mrclusters
 from boathouse_cli.mrclusters import STATIC, MRCluster
 from boathouse_cli.usage import Queue
 
-Row: TypeAlias = tuple[str, str]
-"""A subject, and details."""
 UNRECONCILED_AFTER_S: Final = 10.0
 """A job without a status after this time has no operator: a running operator writes one within a second."""
 
@@ -39,7 +37,7 @@ class Explanation:
     """A headline, and rows of details."""
 
     headline: str
-    details: tuple[Row, ...]
+    details: tuple[decisions.Row, ...]
 
 
 def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | None, *, now_s: float) -> Explanation:
@@ -54,7 +52,7 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
     return Explanation(headline=f"{job.title} {_standing(job, now_s)}", details=rows)
 
 
-def _pods_and_queue(pods: Sequence[model.TaskPod], queue: Queue | None) -> list[Row]:
+def _pods_and_queue(pods: Sequence[model.TaskPod], queue: Queue | None) -> list[decisions.Row]:
     rows = [("pods", describe_pods(pods))] if pods else []
     if queue:
         weight = "" if queue.weight is None else f", weight {queue.weight:g}"
@@ -144,11 +142,9 @@ def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
         case "Succeeded":
             return f"succeeded after {model.duration((pod.finished_s or now_s) - pod.created_s)}"
         case "Failed":
-            status = raw.get("status") or {}
+            status, result = raw.get("status") or {}, pod.result
             why = ": ".join(filter(None, (status.get("reason"), status.get("message")))) or "its container was killed"
-            return (
-                f"failed: {f'{pod.result.reason}: {pod.result.message}' if pod.result and pod.result.reason else why}"
-            )
+            return f"failed: {result.reason}: {result.message}" if result and result.reason else f"failed: {why}"
         case "Running":
             return f"has run on {pod.node} for {model.ago(now_s - (pod.started_s or pod.created_s))}"
         case _ if pod.node:
@@ -206,7 +202,7 @@ def _cluster_standing(cluster: MRCluster, now_s: float) -> str:
     return f"{stands}: {_because(cluster.concern)}" if cluster.concern else stands
 
 
-def _problems(cluster: MRCluster) -> Iterator[Row]:
+def _problems(cluster: MRCluster) -> Iterator[decisions.Row]:
     shown_messages = {cluster.concern.message} if cluster.concern else set()
     for kind, status, subject in _PROBLEMS:
         found = cluster.confirmed(kind, status)
@@ -215,14 +211,14 @@ def _problems(cluster: MRCluster) -> Iterator[Row]:
             yield subject, _because(found)
 
 
-def _nodes(cluster: MRCluster) -> Iterator[Row]:
+def _nodes(cluster: MRCluster) -> Iterator[decisions.Row]:
     for role, nodes in (("core", cluster.status.core), ("transient", cluster.status.transient)):
         if nodes != mrclusters.Nodes():
             counts = f"{nodes.ready} ready, {nodes.pending} pending, {nodes.leaving} leaving"
             yield role, f"{nodes.wanted} wanted: {counts}"
 
 
-def _size(cluster: MRCluster, others: Iterable[MRCluster], now_s: float) -> Iterator[Row]:
+def _size(cluster: MRCluster, others: Iterable[MRCluster], now_s: float) -> Iterator[decisions.Row]:
     """Yield why the cluster has its nodes: the last decision, and what its policy may do."""
     if size := cluster.status.size:
         yield "size", f"decided {model.ago(now_s - size.at_s)} ago: {size.reason}"
@@ -240,7 +236,7 @@ def _size(cluster: MRCluster, others: Iterable[MRCluster], now_s: float) -> Iter
         yield "weight", f"{cluster.weight} of {whole} among {len(rivals) + 1} clusters that can grow"
 
 
-def _leaving(cluster: MRCluster, now_s: float) -> Iterator[Row]:
+def _leaving(cluster: MRCluster, now_s: float) -> Iterator[decisions.Row]:
     for node in cluster.status.leaving:
         since = "" if node.since_s is None else f" for {model.ago(now_s - node.since_s)}"
         until = "no timeout: it leaves when its blocks are copied"
@@ -249,7 +245,7 @@ def _leaving(cluster: MRCluster, now_s: float) -> Iterator[Row]:
         yield "leaving", f"{node.host}{since} ({node.reason}), {until}"
 
 
-def _figures(cluster: MRCluster, now_s: float) -> Iterator[Row]:
+def _figures(cluster: MRCluster, now_s: float) -> Iterator[decisions.Row]:
     status = cluster.status
     if containers := status.containers:
         counts = f"{containers.running} containers running and {containers.pending} pending, {status.slots} slots"

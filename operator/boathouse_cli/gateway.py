@@ -28,7 +28,6 @@ WATCH_S: Final = 240
 """How long a watch is open; it goes on where it was."""
 CONFIG: Final = ("boathouse-config", "config.json")
 """The ConfigMap of the operator's configuration, and its key there."""
-_MERGE: Final = "application/merge-patch+json"
 _OURS: Final = f"/apis/{names.GROUP}/{names.VERSION}"
 _APIS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("configmaps", "events", "nodes", "pods", "serviceaccounts"), "/api/v1"),
@@ -88,7 +87,8 @@ class Gateway:
 
     def patch(self, plural: str, name: str, patch: model.Raw) -> None:
         """Apply a JSON merge patch to an object."""
-        self._requested("change", "PATCH", plural, name, body=msgspec.json.encode(patch), content_type=_MERGE)
+        body, content_type = msgspec.json.encode(patch), "application/merge-patch+json"
+        self._requested("change", "PATCH", plural, name, body=body, content_type=content_type)
 
     def delete(self, plural: str, name: str) -> None:
         """Delete an object; the pods of a job go with it."""
@@ -124,7 +124,7 @@ class Gateway:
         query["resourceVersion"] = revision
         with self._listed(plural, all_namespaces=all_namespaces) as path:
             answer = self._session.stream(path, query=query, idle_s=WATCH_S + blocking.REQUEST_TIMEOUT_S)
-            for line in byte_lines(answer):
+            for line in split_lines(answer):
                 event = _decoded(line)
                 if event["type"] == "ERROR":
                     status = event["object"]
@@ -144,13 +144,16 @@ class Gateway:
             except errors.ApiError as error:
                 raise _refused_by_proxy(error.status, what, self.namespace) from error
 
-    def log(self, pod: str, container: str, *, tail: int | None, follow: bool) -> Iterator[str]:
-        """Yield the lines of a container's log; with `follow`, until it ends."""
+    def log(
+        self, pod: str, container: str, *, tail: int | None, follow: bool = False, prefix: str = ""
+    ) -> Iterator[str]:
+        """Yield the lines of a container's log after a prefix; with `follow`, until it ends."""
         query = {"container": container} | ({"tailLines": str(tail)} if tail is not None else {})
         if follow:
             query["follow"] = "true"
         with _explained(f"pod/{pod}", self.namespace):
-            yield from lines(self._session.stream(f"{_path('pods', self.namespace, pod)}/log", query=query))
+            for line in split_lines(self._session.stream(f"{_path('pods', self.namespace, pod)}/log", query=query)):
+                yield f"{prefix}{line.decode(errors='replace')}"
 
     @contextlib.contextmanager
     def _listed(self, plural: str, *, all_namespaces: bool) -> Iterator[str]:
@@ -161,18 +164,11 @@ class Gateway:
 
 
 def _path(plural: str, namespace: str | None, name: str = "") -> str:
-    """Return the quoted path of the objects of a kind, or of one of them."""
     parts = [*(("namespaces", namespace) if namespace is not None else ()), plural, *((name,) if name else ())]
     return "/".join((_APIS.get(plural, _OURS), *(quote(part, safe=":") for part in parts)))
 
 
-def lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Yield the lines of a text that comes in parts."""
-    for line in byte_lines(chunks):
-        yield line.decode(errors="replace")
-
-
-def byte_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines of an answer that comes in parts, without newlines."""
     rest = b""
     for chunk in chunks:

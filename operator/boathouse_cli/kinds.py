@@ -60,7 +60,6 @@ MRCLUSTER: Final = Kind(
 KINDS: Final = (MRJOB, SPARKAPP, MRCLUSTER)
 JOBS: Final = (MRJOB, SPARKAPP)
 """Kinds whose objects end by themselves."""
-_POD: Final = ("pod", "pods", "po")
 
 
 def target(text: str) -> tuple[Kind | None, str]:
@@ -68,7 +67,7 @@ def target(text: str) -> tuple[Kind | None, str]:
     written, slash, name = text.partition("/")
     if not slash:
         return MRJOB, written
-    if name and written in _POD:
+    if name and written in {"pod", "pods", "po"}:
         return None, name
     kind = next((kind for kind in KINDS if written == kind.name or written in kind.aliases), None)
     if kind is None or not name:

@@ -59,9 +59,7 @@ class Size(wire.View, frozen=True, kw_only=True):
     offer: int = 0
 
 
-class Containers(wire.View, frozen=True, kw_only=True):
-    """Containers of YARN."""
-
+class _Containers(wire.View, frozen=True, kw_only=True):
     running: int = 0
     pending: int = 0
 
@@ -75,7 +73,7 @@ class Status(model.Status, frozen=True, kw_only=True):
     leaving: tuple[Leaving, ...] = ()
     load_percent: int | None = None  # F: the running and pending containers, of the slots
     slots: int = 0
-    containers: Containers | None = None
+    containers: _Containers | None = None  # of YARN
     applications: int = 0
     hdfs: dict[str, Any] = msgspec.field(default_factory=dict)
     size: Size | None = None

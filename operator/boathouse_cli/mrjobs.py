@@ -19,15 +19,8 @@ class Counts(wire.View, frozen=True, kw_only=True):
     succeeded: int = 0
     failed_attempts: int = 0
 
-    @property
-    def failed(self) -> str:
-        """The failed attempts as the end of a text."""
-        return f", {self.failed_attempts} attempts failed" if self.failed_attempts else ""
 
-
-class Failure(wire.View, frozen=True, kw_only=True):
-    """One failed attempt, from the job's status."""
-
+class _Failure(wire.View, frozen=True, kw_only=True):
     task: str
     attempt: int
     reason: str
@@ -61,7 +54,7 @@ class _Status(model.Status, frozen=True, kw_only=True):
     progress: str = ""
     maps: Counts = Counts()
     reduces: Counts = Counts()
-    failures: tuple[Failure, ...] = msgspec.field(default=(), name="lastFailures")
+    failures: tuple[_Failure, ...] = msgspec.field(default=(), name="lastFailures")
     hadoop: _Hadoop = _Hadoop()
     counters: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
     prediction: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -75,7 +68,7 @@ class MRJob(model.Job):
     applications: tuple[Application, ...]
     maps: Counts
     reduces: Counts
-    failures: tuple[Failure, ...]
+    failures: tuple[_Failure, ...]
     counters: Mapping[str, Mapping[str, int]]
 
 
@@ -83,18 +76,26 @@ def read(raw: model.Raw) -> MRJob:
     """Read an MRJob."""
     spec, status = raw.get("spec", {}), model.decoded(raw.get("status") or {}, _Status)
     output, cluster = spec.get("output", ""), (spec.get("clusterRef") or {}).get("name") or ""
-    shown = {name: counts for name, counts in (("maps", status.maps), ("reduces", status.reduces)) if counts.total}
-    running = status.maps.running + status.reduces.running
+    stages, details = list[model.Stage](), list[tuple[str, str]]()
+    for name, counts in (("maps", status.maps), ("reduces", status.reduces)):
+        if counts.total:
+            running = f"{counts.running} running"
+            failed = f", {counts.failed_attempts} attempts failed" if counts.failed_attempts else ""
+            text = f"{counts.succeeded}/{counts.total}, {running}{failed}"
+            stages.append(model.Stage(name=name, total=counts.total, done=counts.succeeded, text=text))
+            done = f"{counts.succeeded} of {counts.total} done"
+            details.append((name, f"{done}, {running}, {counts.pending} waiting or starting{failed}"))
+    tasks_running = status.maps.running + status.reduces.running
     common = model.common(raw, options.MRJOB, status)
     return MRJob(
         **common,
         progress=status.progress,
-        activity=f"{running} tasks running",
-        is_busy=running > 0,
+        activity=f"{tasks_running} tasks running",
+        is_busy=tasks_running > 0,
         outcome=f"the output is in {output}" if output else "",
-        stages=tuple(_stage(name, counts) for name, counts in shown.items()),
+        stages=tuple(stages),
         details=(
-            *((name, _described(counts)) for name, counts in shown.items()),
+            *details,
             *decisions.of_mrjob(status.prediction, common["conditions"]),
             *([("cluster", f"mrcluster/{cluster}")] if cluster else []),
             *(("application", _described_application(application)) for application in status.hadoop.applications),
@@ -116,17 +117,7 @@ def _described_application(application: Application) -> str:
     return f"{application.id}{name}: {state}{diagnostics}"
 
 
-def _stage(name: str, counts: Counts) -> model.Stage:
-    counted = f"{counts.succeeded}/{counts.total}, {counts.running} running{counts.failed}"
-    return model.Stage(name=name, total=counts.total, done=counts.succeeded, text=counted)
-
-
-def _described(counts: Counts) -> str:
-    done = f"{counts.succeeded} of {counts.total} done"
-    return f"{done}, {counts.running} running, {counts.pending} waiting or starting{counts.failed}"
-
-
-def _failure_text(failure: Failure) -> str:
+def _failure_text(failure: _Failure) -> str:
     where = f" on {failure.node}" if failure.node else ""
     cause = "user error" if failure.user_error else "infrastructure error, retried"
     step = "" if failure.step is None else f"step {failure.step}: "

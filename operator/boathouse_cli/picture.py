@@ -10,23 +10,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from boathouse_cli import model, timeline
-from boathouse_cli.timeline import Activity
 
-COLOURS: Final[Mapping[Activity, str]] = {
-    Activity.WAITING: "#dcdcdc",
-    Activity.STARTING: "#b9a6d3",
-    Activity.SETUP: "#8d99ae",
-    Activity.MAP: "#4f8fc9",
-    Activity.SORT: "#efb03f",
-    Activity.UPLOAD: "#76c5c0",
-    Activity.WAIT_FOR_MAPS: "#f1e9d8",
-    Activity.SHUFFLE: "#e2725b",
-    Activity.REDUCE: "#5aa469",
-    Activity.COMMIT: "#6d597a",
-    Activity.WAIT_FOR_EXECUTORS: "#f3d9c9",
-    Activity.EXECUTORS: "#e08e45",
-    Activity.DRIVER: "#b5651d",
-    Activity.RUNNING: "#9ec5e8",
+COLOURS: Final[Mapping[timeline.Activity, str]] = {
+    timeline.Activity.WAITING: "#dcdcdc",
+    timeline.Activity.STARTING: "#b9a6d3",
+    timeline.Activity.SETUP: "#8d99ae",
+    timeline.Activity.MAP: "#4f8fc9",
+    timeline.Activity.SORT: "#efb03f",
+    timeline.Activity.UPLOAD: "#76c5c0",
+    timeline.Activity.WAIT_FOR_MAPS: "#f1e9d8",
+    timeline.Activity.SHUFFLE: "#e2725b",
+    timeline.Activity.REDUCE: "#5aa469",
+    timeline.Activity.COMMIT: "#6d597a",
+    timeline.Activity.WAIT_FOR_EXECUTORS: "#f3d9c9",
+    timeline.Activity.EXECUTORS: "#e08e45",
+    timeline.Activity.DRIVER: "#b5651d",
+    timeline.Activity.RUNNING: "#9ec5e8",
 }
 
 WIDTH: Final = 1200

@@ -18,11 +18,9 @@ from typing import Any, Final
 
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST, PLURAL, Role
-from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, mrjobs, sparkapps
 from boathouse_cli.errors import CommandError, ExitCode, StartingError, UsageError
-from boathouse_cli.gateway import Gateway
-from boathouse_cli.mrjobs import Application, MRJob
+from boathouse_cli.gateway import Gateway, split_lines
 
 MASTER: Final = Role.MASTER.value
 RESOURCE_MANAGER_PORT: Final = 8088
@@ -36,8 +34,6 @@ _HEAD_LINES: Final = 12
 _FOOT_LINES: Final = 6
 """Lines that YARN writes around a log have an end among these."""
 _CONTAINER: Final = re.compile(r"container_(e[0-9]{1,10}_)?[0-9]{1,20}_[0-9]{1,10}_[0-9]{1,10}_[0-9]{1,20}")
-_ATTEMPT: Final = re.compile(r"appattempt_[0-9]{1,20}_[0-9]{1,10}_[0-9]{1,10}")
-_APPLICATION: Final = re.compile(r"application_[0-9]{1,20}_[0-9]{1,10}")
 _FILE: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}")
 
 
@@ -50,11 +46,55 @@ class LogFile:
     host: str = ""
 
 
-def of_cluster(
-    gateway: Gateway, cluster: model.Job, host: str | None, container: str | None, *, tail: int | None, follow: bool
-) -> Iterator[str]:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Options of `logs`; None is an option that the user left out."""
+
+    task: str | None = None
+    executor: int | None = None
+    attempt: int | None = None
+    host: str | None = None
+    container: str | None = None
+    follow: bool = False
+    tail: int | None = None
+
+    def check(self, kind: kinds.Kind) -> None:
+        """Refuse options of another kind, with those of this one."""
+        is_cluster, is_spark, is_mrjob = (kind is known for known in (kinds.MRCLUSTER, kinds.SPARKAPP, kinds.MRJOB))
+        is_of_job = (self.task, self.executor, self.attempt) != (None, None, None)
+        follows_all = self.follow and self.container is None
+        for is_refused, advice in (
+            (is_cluster and is_of_job, "--task, --executor and --attempt are for jobs: pass HOST and --container"),
+            (is_cluster and follows_all, "--follow requires --container, such as -c namenode"),
+            (not is_cluster and self.host is not None, "HOST is for MRClusters: leave it out"),
+            (is_spark and self.task is not None, "--task is for MRJobs: pass --executor N, or nothing for the driver"),
+            (is_spark and self.container is not None, "--container is for MRClusters and jobs on them: leave it out"),
+            (
+                is_mrjob and self.executor is not None,
+                "--executor is for SparkApps: pass --task, such as --task m-00000",
+            ),
+            (is_mrjob and self.follow and self.task is None, "--follow requires --task, such as --task m-00000"),
+        ):
+            if is_refused:
+                raise UsageError(advice)
+
+    def wanted(self, kind: kinds.Kind) -> str | None:
+        """The task whose pods are meant; None for all."""
+        if kind is kinds.SPARKAPP:
+            return model.DRIVER if self.executor is None else f"{model.EXECUTOR}-{self.executor}"
+        return self.task
+
+    def of(self, kind: kinds.Kind, pods: Sequence[model.TaskPod]) -> list[model.TaskPod]:
+        """The pods that are meant; of one task without an attempt, its last."""
+        task = self.wanted(kind)
+        order = sorted(pods, key=lambda pod: (pod.created_s, pod.attempt, pod.task))
+        found = [pod for pod in order if task in (None, pod.task) and self.attempt in (None, pod.attempt)]
+        return found if task is None else found[-1:]
+
+
+def of_cluster(gateway: Gateway, cluster: model.Job, selection: Selection) -> Iterator[str]:
     """Yield the lines of the containers of a node, by default of the master, with the container's name."""
-    pods, host = _pods(gateway, cluster.uid), host or MASTER
+    pods, host, container = _pods(gateway, cluster.uid), selection.host or MASTER, selection.container
     if host not in pods:
         raise CommandError(
             f"{cluster.title} has no node {host} with a pod (there are: {', '.join(sorted(pods)) or 'none'}): "
@@ -67,17 +107,17 @@ def of_cluster(
         raise UsageError(f"{host} of {cluster.title} has no container {container}: choose of {', '.join(present)}")
     for name in present if container is None else [container]:
         prefix = f"{name}: " if container is None else ""
-        for line in gateway.log(raw["metadata"]["name"], name, tail=tail, follow=follow):
-            yield f"{prefix}{line}"
+        pod = raw["metadata"]["name"]
+        yield from gateway.log(pod, name, tail=selection.tail, follow=selection.follow, prefix=prefix)
 
 
-def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | None) -> Iterator[str]:
+def of_job(gateway: Gateway, job: mrjobs.MRJob, selection: Selection) -> Iterator[str]:
     """Yield what the client of a job printed, and what containers of YARN wrote; with an ID, what that one wrote."""
+    container, tail = selection.container, selection.tail
     if container is None:
         pods = map(model.task_pod, gateway.pods(f"{names.LABEL_JOB_UID}={job.uid}"))
         for pod in sorted((pod for pod in pods if pod.task == model.CLIENT), key=lambda pod: pod.attempt):
-            for line in gateway.log(pod.name, pod.container, tail=tail, follow=False):
-                yield f"{model.CLIENT}-a{pod.attempt}: {line}"
+            yield from gateway.log(pod.name, pod.container, tail=tail, prefix=f"{pod.task}-a{pod.attempt}: ")
     if not job.applications:
         return
     hosts = _pods(gateway, gateway.get(PLURAL, job.cluster)["metadata"]["uid"])
@@ -85,14 +125,11 @@ def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | N
     if MASTER not in nodes:
         raise CommandError(f"the master of mrcluster/{job.cluster} has no pod: see `boathouse explain {job.title}`")
     for application in job.applications:
-        if not _APPLICATION.fullmatch(application.id):
-            continue
-        files = (
-            _aggregated(gateway, nodes, application) if application.has_ended else _running(gateway, nodes, application)
-        )
-        for file in files:
-            if container in {None, file.container}:
-                yield from _of_file(gateway, nodes, file, tail)
+        if re.fullmatch(r"application_[0-9]{1,20}_[0-9]{1,10}", application.id):
+            listed = _aggregated if application.has_ended else _running
+            for file in listed(gateway, nodes, application):
+                if container in {None, file.container}:
+                    yield from _of_file(gateway, nodes, file, tail)
 
 
 def _pods(gateway: Gateway, uid: str) -> dict[str, model.Raw]:
@@ -100,12 +137,12 @@ def _pods(gateway: Gateway, uid: str) -> dict[str, model.Raw]:
     return {pod["metadata"]["labels"][LABEL_HOST]: pod for pod in pods}
 
 
-def _running(gateway: Gateway, nodes: Mapping[str, str], application: Application) -> Iterator[LogFile]:
+def _running(gateway: Gateway, nodes: Mapping[str, str], application: mrjobs.Application) -> Iterator[LogFile]:
     """Yield the logs of an application that runs, from the NodeManagers of its containers."""
     path = f"ws/v1/cluster/apps/{application.id}/appattempts"
     attempts = _found(_asked(gateway, nodes[MASTER], RESOURCE_MANAGER_PORT, path), "appAttemptId")
     for attempt in sorted({str(entry["appAttemptId"]) for entry in attempts}):
-        if not _ATTEMPT.fullmatch(attempt):
+        if not re.fullmatch(r"appattempt_[0-9]{1,20}_[0-9]{1,10}_[0-9]{1,10}", attempt):
             continue
         found = _asked(gateway, nodes[MASTER], RESOURCE_MANAGER_PORT, f"{path}/{attempt}/containers")
         for report in _found(found, "containerId"):
@@ -126,7 +163,7 @@ def _of_container(gateway: Gateway, nodes: Mapping[str, str], host: str, contain
         yield from _files(listed, host)
 
 
-def _aggregated(gateway: Gateway, nodes: Mapping[str, str], application: Application) -> Iterator[LogFile]:
+def _aggregated(gateway: Gateway, nodes: Mapping[str, str], application: mrjobs.Application) -> Iterator[LogFile]:
     """Yield the logs of an application that has ended, which YARN has collected in HDFS."""
     path = f"ws/v1/history/aggregatedlogs?appid={application.id}"
     try:
@@ -160,7 +197,7 @@ def _of_file(gateway: Gateway, nodes: Mapping[str, str], file: LogFile, tail: in
         answer = gateway.proxied(nodes[file.host], NODE_MANAGER_PORT, f"ws/v1/node/{part}")
     else:
         answer = gateway.proxied(nodes[MASTER], HISTORY_PORT, f"ws/v1/history/{part}")
-    lines: Iterable[str] = _contents(gateways.lines(answer))
+    lines: Iterable[str] = _contents(line.decode(errors="replace") for line in split_lines(answer))
     if tail is not None:
         lines = collections.deque(lines, maxlen=tail)
     for line in lines:
@@ -213,74 +250,27 @@ def _found(document: Any, key: str) -> Iterator[Mapping[str, Any]]:
             left.extend(element.values() if isinstance(element, dict) else element)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Options of `logs`; None is an option that the user left out."""
-
-    task: str | None = None
-    executor: int | None = None
-    attempt: int | None = None
-    host: str | None = None
-    container: str | None = None
-    follow: bool = False
-
-    def check(self, kind: kinds.Kind) -> None:
-        """Refuse options of another kind, with those of this one."""
-        is_cluster, is_spark, is_mrjob = (kind is known for known in (kinds.MRCLUSTER, kinds.SPARKAPP, kinds.MRJOB))
-        is_of_job = (self.task, self.executor, self.attempt) != (None, None, None)
-        follows_all = self.follow and self.container is None
-        for is_refused, advice in (
-            (is_cluster and is_of_job, "--task, --executor and --attempt are for jobs: pass HOST and --container"),
-            (is_cluster and follows_all, "--follow requires --container, such as -c namenode"),
-            (not is_cluster and self.host is not None, "HOST is for MRClusters: leave it out"),
-            (is_spark and self.task is not None, "--task is for MRJobs: pass --executor N, or nothing for the driver"),
-            (is_spark and self.container is not None, "--container is for MRClusters and jobs on them: leave it out"),
-            (
-                is_mrjob and self.executor is not None,
-                "--executor is for SparkApps: pass --task, such as --task m-00000",
-            ),
-            (is_mrjob and self.follow and self.task is None, "--follow requires --task, such as --task m-00000"),
-        ):
-            if is_refused:
-                raise UsageError(advice)
-
-    def wanted(self, kind: kinds.Kind) -> str | None:
-        """The task whose pods are meant; None for all."""
-        if kind is kinds.SPARKAPP:
-            return model.DRIVER if self.executor is None else f"{model.EXECUTOR}-{self.executor}"
-        return self.task
-
-    def of(self, kind: kinds.Kind, pods: Sequence[model.TaskPod]) -> list[model.TaskPod]:
-        """The pods that are meant; of one task without an attempt, its last."""
-        task = self.wanted(kind)
-        order = sorted(pods, key=lambda pod: (pod.created_s, pod.attempt, pod.task))
-        found = [pod for pod in order if task in (None, pod.task) and self.attempt in (None, pod.attempt)]
-        return found if task is None else found[-1:]
-
-
-def show(gateway: Gateway, kind: kinds.Kind, name: str, selection: Selection, *, tail: int | None) -> None:
+def show(gateway: Gateway, kind: kinds.Kind, name: str, selection: Selection) -> None:
     """Print the logs of the pods that are meant."""
     job = kinds.job(gateway, kind, name)
     if isinstance(job, mrclusters.MRCluster):
-        lines = of_cluster(gateway, job, selection.host, selection.container, tail=tail, follow=selection.follow)
+        lines = of_cluster(gateway, job, selection)
     elif isinstance(job, mrjobs.MRJob) and job.cluster:
         if selection.task is not None or selection.attempt is not None or selection.follow:
             raise UsageError(
                 "--task, --attempt and --follow are for jobs whose tasks have pods: pass --container ID, or nothing "
                 "for all containers of the job"
             )
-        lines = of_job(gateway, job, selection.container, tail=tail)
+        lines = of_job(gateway, job, selection)
     elif selection.container is not None:
         raise UsageError(f"{job.title} does not run on an MRCluster: leave --container out")
     else:
-        lines = _of_pods(gateway, kind, job, selection, tail)
+        lines = _of_pods(gateway, kind, job, selection)
     for line in lines:
         print(line)
 
 
-def _of_pods(
-    gateway: Gateway, kind: kinds.Kind, job: model.Job, selection: Selection, tail: int | None
-) -> Iterator[str]:
+def _of_pods(gateway: Gateway, kind: kinds.Kind, job: model.Job, selection: Selection) -> Iterator[str]:
     chosen = selection.of(kind, kinds.pods(gateway, kind, job))
     wanted = selection.wanted(kind)
     if not chosen:
@@ -293,8 +283,7 @@ def _of_pods(
         )
     for pod in chosen:
         prefix = "" if wanted else f"{pod.task}-a{pod.attempt}: "
-        for line in gateway.log(pod.name, pod.container, tail=tail, follow=selection.follow):
-            yield f"{prefix}{line}"
+        yield from gateway.log(pod.name, pod.container, tail=selection.tail, follow=selection.follow, prefix=prefix)
 
 
 def _last_lines(job: model.Job, selection: Selection) -> bool:

@@ -4,22 +4,19 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final
 
 import typer
-from rich import console, progress_bar, table, text
-from rich import live as rich_live
+from rich import console, live, progress_bar, table, text
 
 from boathouse.resources import names
 from boathouse_cli import explain as explaining
-from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, options, picture, tables, usage
 from boathouse_cli.errors import CommandError, ExitCode, UsageError
-from boathouse_cli.gateway import Gateway
+from boathouse_cli.gateway import CONFIG, Gateway
 
-T = TypeVar("T")
 ACTIVE: Final = "active"
 FINISHED: Final = "finished"
 PHASES: Final = (
@@ -66,7 +63,7 @@ def show(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, int
     if interval_s is None or not screen.is_terminal:
         screen.print(read())
         return
-    with rich_live.Live(read(), console=screen, screen=True, auto_refresh=False) as view:
+    with live.Live(read(), console=screen, screen=True, auto_refresh=False) as view:
         while True:
             time.sleep(interval_s)
             view.update(read(), refresh=True)
@@ -165,12 +162,12 @@ def clusters(gateway: Gateway, output: options.Format, *, all_namespaces: bool) 
         _print_none("clusters", gateway, all_namespaces=all_namespaces)
         return
     clusters = sorted(map(mrclusters.read, found), key=lambda cluster: (cluster.namespace, cluster.name))
-    _print(found, output, lambda _: tables.clusters(clusters, namespaces=all_namespaces))
+    _print(found, output, tables.clusters(clusters, namespaces=all_namespaces))
 
 
-def _print(found: T, output: options.Format, draw: Callable[[T], console.RenderableType]) -> None:
+def _print(found: Any, output: options.Format, drawn: table.Table) -> None:
     if output is options.Format.TABLE:
-        console.Console().print(draw(found))
+        console.Console().print(drawn)
     else:
         options.print_data(found, output)
 
@@ -188,7 +185,8 @@ def timeline(gateway: Gateway, targets: Sequence[tuple[kinds.Kind, str]], output
 
 def list_queues(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
     """Print the queues."""
-    _print(_queues(gateway, operator_namespace), output, tables.queues)
+    found = _queues(gateway, operator_namespace)
+    _print(found, output, tables.queues(found))
 
 
 def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
@@ -212,7 +210,7 @@ def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Forma
 
 def _queues(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, ...]:
     return usage.of_queues(
-        usage.configured(gateway.data(operator_namespace, *gateways.CONFIG)),
+        usage.configured(gateway.data(operator_namespace, *CONFIG)),
         [kinds.read(raw) for raw in kinds.raw_jobs(gateway, all_namespaces=True)],
         [
             *gateway.pods(names.LABEL_QUEUE, all_namespaces=True),
@@ -255,7 +253,7 @@ def follow(
     """Wait until a job ends."""
     deadline_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     last_line = ("", 0.0)
-    with rich_live.Live(console=screen, refresh_per_second=4, transient=True) as view:
+    with live.Live(console=screen, refresh_per_second=4, transient=True) as view:
         while True:
             job = kinds.job(gateway, kind, name)
             if screen.is_terminal:

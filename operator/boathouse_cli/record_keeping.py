@@ -21,7 +21,6 @@ _DECODER: Final[msgspec.json.Decoder[record_lines.Line]] = msgspec.json.Decoder(
 _LONGEST_LINE: Final = 1 << 20
 NODES: Final = "nodes"
 PODS: Final = "pods"
-OVER_BUDGET: Final = "beyond its namespace's part of the file"
 _LONGEST_UID: Final = 253
 _KINDS: Final = {kind.plural: kind for kind in kinds.JOBS}
 _PLURALS: Final = {kind.name: kind.plural for kind in kinds.JOBS}
@@ -239,20 +238,13 @@ class Recorder:
         """Return whether a new object may have a line; set it aside if not."""
         if self._bytes[line.namespace] <= self._max_bytes - self._file.size_bytes:
             return True
-        self._set_aside(plural, line.uid, f"{plural} {OVER_BUDGET}")
+        self._set_aside(plural, line.uid, f"{plural} beyond its namespace's part of the file")
         return False
 
     def _set_aside(self, plural: str, uid: str, why: str) -> None:
         self.aside[why] += uid not in self._done[plural]
         if uid:
             self._done[plural].add(uid)
-
-
-def check_scope(line: record_lines.Line, namespace: str) -> None:
-    """Refuse to go on with another choice of namespaces."""
-    if isinstance(line, record_lines.Begin) and line.namespace != namespace:
-        has = f"namespace {line.namespace}: pass -n {line.namespace}" if line.namespace else "all namespaces: omit -n"
-        raise UsageError(f"the file records {has}, or choose another file")
 
 
 def identity(plural: str, raw: model.Raw) -> str:

@@ -18,11 +18,9 @@ from typing import Any, Final, NoReturn, TypeAlias
 from rich import console
 
 from boathouse.resources import quantity
-from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, record_keeping, record_lines, usage
-from boathouse_cli.errors import CommandError, ExitCode, ExpiredError, ForbiddenError, UnknownKindError
-from boathouse_cli.gateway import Gateway
-from boathouse_cli.record_keeping import NODES, PODS
+from boathouse_cli.errors import CommandError, ExitCode, ExpiredError, ForbiddenError, UnknownKindError, UsageError
+from boathouse_cli.gateway import CONFIG, Gateway
 
 BROKEN = (ValueError, KeyError, TypeError, AttributeError)
 """What the client raises for an answer that is none of an API server."""
@@ -68,7 +66,10 @@ def record(
         recorder = record_keeping.Recorder(file, request.max_bytes, now)
         session = _Session(gateway, request, recorder, stop or threading.Event())
         for line, length in record_keeping.read_lines(path):
-            record_keeping.check_scope(line, session.namespace)
+            if isinstance(line, record_lines.Begin) and line.namespace != session.namespace:
+                only = f"namespace {line.namespace}: pass -n {line.namespace}"
+                has = only if line.namespace else "all namespaces: omit -n"
+                raise UsageError(f"the file records {has}, or choose another file")
             recorder.load(line, length)
         session.begin(now())
         try:
@@ -101,8 +102,6 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 class _Session:
-    """One run of the command."""
-
     def __init__(
         self, gateway: Gateway, request: Request, recorder: record_keeping.Recorder, stop: threading.Event
     ) -> None:
@@ -113,13 +112,12 @@ class _Session:
         self._watches: list[_Watch] = []
 
     def say(self, line: str) -> None:
-        """Print a line on stderr."""
         self._screen.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def begin(self, at_s: float) -> None:
         """List all, and write what is there."""
         self._watches = list(self._readable())
-        unread = [] if any(watch.plural == NODES for watch in self._watches) else [NODES]
+        unread = [] if any(watch.plural == record_keeping.NODES for watch in self._watches) else [record_keeping.NODES]
         profile, configured = self._configuration()
         if not profile:
             unread.append("the operator's configuration")
@@ -137,7 +135,7 @@ class _Session:
     def _readable(self) -> "Iterator[_Watch]":
         """Yield a watch for what the user may read, its first page read."""
         unknown = 0
-        for plural in (NODES, *(kind.plural for kind in kinds.JOBS), PODS):
+        for plural in (record_keeping.NODES, *(kind.plural for kind in kinds.JOBS), record_keeping.PODS):
             watch = _Watch(self, plural)
             try:
                 watch.open()
@@ -146,7 +144,7 @@ class _Session:
                 if unknown == len(kinds.JOBS):
                     raise
             except ForbiddenError as error:
-                if plural != NODES:
+                if plural != record_keeping.NODES:
                     more = ", or pass -n NAMESPACE to record one namespace" if self.request.all_namespaces else ""
                     raise CommandError(f"{error}{more}") from error
                 self.say(f"the sizes of nodes are not recorded: {error}")
@@ -157,7 +155,7 @@ class _Session:
         """Return the operator's profile and queues; an empty name if they cannot be read."""
         namespace = self.request.operator_namespace
         try:
-            config = self.gateway.data(namespace, *gateways.CONFIG)
+            config = self.gateway.data(namespace, *CONFIG)
             return str(config.get("profile") or "boathouse"), usage.configured(config)
         except (CommandError, *BROKEN) as error:
             is_missing = isinstance(error, CommandError) and error.code is ExitCode.NOT_FOUND
@@ -166,7 +164,6 @@ class _Session:
             return "", {}
 
     def run(self) -> None:
-        """Follow the cluster until the recording ends."""
         if not self.request.for_s:
             return
         for watch in self._watches:
@@ -217,7 +214,6 @@ class _Watch:
         self._revision = self._problem = ""
 
     def open(self) -> None:
-        """Read the first page."""
         pages = self._session.gateway.pages(self.plural, all_namespaces=self._all_namespaces)
         self._opened = itertools.chain([next(pages)], pages)
 

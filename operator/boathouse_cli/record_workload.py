@@ -75,7 +75,6 @@ class _Seen:
     pods: dict[str, record_lines.Pod] = dataclasses.field(default_factory=dict)
 
     def add(self, line: record_lines.Line) -> None:
-        """Add the next line."""
         match line:
             case record_lines.Begin():
                 self.begins.append(line)
@@ -214,21 +213,15 @@ def _phases(job: record_lines.Job, pods: Sequence[record_lines.Pod]) -> tuple[Ph
     for (_, _, kind), tasks in sorted(stages.items()):
         attempts = [pod for task in tasks.values() for pod in task]
         waits = min(pod.placed_s for pod in attempts) >= ended_s - RESOLUTION_S
-        found.append(_phase(kind, tasks, attempts, job.is_remote, from_s=-math.inf if waits else placed_s))
+        found.append(_phase(kind, tasks, job.is_remote, -math.inf if waits else placed_s))
         placed_s = max(placed_s, *(task[0].placed_s for task in tasks.values()))
         ended_s = max(ended_s, *(pod.ended_s or pod.placed_s for pod in attempts))
     return tuple(found)
 
 
-def _phase(
-    kind: str,
-    tasks: Mapping[object, Sequence[record_lines.Pod]],
-    pods: Sequence[record_lines.Pod],
-    is_remote: bool,
-    *,
-    from_s: float,
-) -> Phase:
+def _phase(kind: str, tasks: Mapping[object, Sequence[record_lines.Pod]], is_remote: bool, from_s: float) -> Phase:
     """Return the phase of a stage, with its attempts by index of their task, whose times count from a time on."""
+    pods = [pod for attempts in tasks.values() for pod in attempts]
     ideal_bytes = max(max(pod.ideal_bytes, pod.memory_bytes) for pod in pods)
     run_times_s = {index: _busy_s(attempts, from_s) for index, attempts in tasks.items()}
     short = {index for index, attempts in tasks.items() if attempts[-1].memory_bytes < ideal_bytes}

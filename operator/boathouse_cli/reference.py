@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,35 +33,25 @@ def page() -> str:
 
 
 def _section(name: str, command: Any) -> str:
-    arguments = [param for param in command.params if param.param_type_name == "argument"]
-    usage = " ".join(
-        [f"boathouse {name} [OPTIONS]", *(_metavar(param) for param in arguments if not _is_hidden(param))]
-    )
+    shown = [param for param in command.params if not (param.name in _SHARED or getattr(param, "hidden", False))]
+    arguments = [_metavar(param) for param in shown if param.param_type_name == "argument"]
     text = re.sub(r"(?<!\n)\n(?!\n)", " ", (command.help or "").strip())
-    rows = list(_rows(command))
-    table = ["| option | meaning |", "|---|---|", *rows, ""] if rows else []
+    table = ["| option | meaning |", "|---|---|", *map(_row, shown), ""] if shown else []
+    usage = " ".join([f"boathouse {name} [OPTIONS]", *arguments])
     return "\n".join([f"## {name}", "", f"`{usage}`", "", text, "", *table])
 
 
-def _rows(command: Any) -> Iterator[str]:
-    for param in command.params:
-        if param.name in _SHARED or _is_hidden(param):
-            continue
-        help_text = str(getattr(param, "help", None) or "").replace("|", "\\|")
-        if param.param_type_name == "argument":
-            yield f"| `{_metavar(param)}` | {help_text} |"
-        else:
-            value = param.default
-            default = f" ({value})" if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
-            yield f"| {', '.join(f'`{name}`' for name in reversed(param.opts))}{default} | {help_text} |"
+def _row(param: Any) -> str:
+    help_text = str(getattr(param, "help", None) or "").replace("|", "\\|")
+    if param.param_type_name == "argument":
+        return f"| `{_metavar(param)}` | {help_text} |"
+    value = param.default
+    default = f" ({value})" if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    return f"| {', '.join(f'`{name}`' for name in reversed(param.opts))}{default} | {help_text} |"
 
 
 def _metavar(parameter: Any) -> str:
     return parameter.metavar or str(parameter.name).upper()
-
-
-def _is_hidden(parameter: Any) -> bool:
-    return bool(getattr(parameter, "hidden", False))
 
 
 if __name__ == "__main__":

@@ -13,12 +13,10 @@ from rich import box, console, progress, table
 from boathouse_cli import options
 from boathouse_cli.errors import UsageError
 from boathouse_sim import base_world, fluid, neutral, results, simulation, swim
-from boathouse_sim.results import Outcome
 from boathouse_sim.workload import Workload, WorkloadError
 
 
-def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
-    """Return a table with a row for each profile."""
+def _table(title: str, found: Mapping[str, results.Outcome]) -> table.Table:
     first = next(iter(found.values()))
     has_gangs = any(outcome.gang_wait_s is not None for outcome in found.values())
     # How long applications that start whole waited, and the CPU that was kept for them and free
@@ -102,7 +100,7 @@ def _print(
         options.print_data(printed, options.Format.JSON)
         return
     screen = console.Console(width=None if sys.stdout.isatty() else _WIDTH)
-    screen.print(outcome_table(title, outcomes))
+    screen.print(_table(title, outcomes))
     if assumptions:
         line = ", ".join(f"{name} {value}" for name, value in assumptions.items())
         screen.print(f"assumed: {line}", style="dim", highlight=False)

@@ -47,9 +47,7 @@ class Attempt(wire.View, frozen=True, kw_only=True):
         return f"{self.number}{where}: {self.reason or self.cause}{message} ({blame})"
 
 
-class Driver(wire.View, frozen=True, kw_only=True):
-    """The driver of the current attempt; what is unknown is empty."""
-
+class _Driver(wire.View, frozen=True, kw_only=True):
     pod_name: str = ""
     node: str = ""
     ui_address: str = ""
@@ -57,7 +55,7 @@ class Driver(wire.View, frozen=True, kw_only=True):
 
 class _Status(model.Status, frozen=True, kw_only=True):
     attempt: int = 0
-    driver: Driver | None = None
+    driver: _Driver | None = None
     executors: dict[str, Any] = msgspec.field(default_factory=dict)
     tasks: dict[str, Any] = msgspec.field(default_factory=dict)
     stages: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -72,7 +70,7 @@ class SparkApp(model.Job):
     """A SparkApp."""
 
     attempt: int  # 0 without one
-    driver: Driver
+    driver: _Driver  # of the current attempt; what is unknown is empty
     attempts: tuple[Attempt, ...]
     last_log: str  # of the last driver that failed
 
@@ -80,7 +78,7 @@ class SparkApp(model.Job):
 def read(raw: model.Raw) -> SparkApp:
     """Read a SparkApp."""
     status = model.decoded(raw.get("status") or {}, _Status)
-    percent, driver, stages = status.progress_percent, status.driver or Driver(), tuple(_stages(status))
+    percent, driver, stages = status.progress_percent, status.driver or _Driver(), tuple(_stages(status))
     is_finished = status.phase in model.FINISHED_PHASES
     progress = "" if percent is None else f"{percent} % of the active stages"
     return SparkApp(
@@ -153,9 +151,6 @@ def _details(status: _Status, stages: Iterable[model.Stage]) -> Iterator[tuple[s
         yield "last log", log
 
 
-_NODE: Final = re.compile(r"^Successfully assigned \S+ to (?P<node>[a-z0-9.-]+)$")
-
-
 def gone_executors(app: model.Job, events: Iterable[model.Raw], existing: Container[str]) -> list[model.TaskPod]:
     """Return the executors of an application that were placed and have no pod any more."""
     if not isinstance(app, SparkApp):
@@ -175,7 +170,8 @@ def gone_executors(app: model.Job, events: Iterable[model.Raw], existing: Contai
 def _executor(app: SparkApp, match: re.Match[str], seen: Mapping[str, model.Raw]) -> model.TaskPod | None:
     attempt = int(match["attempt"])
     placed_s, started_s, killed_s = (_time_s(seen.get(reason, {})) for reason in ("Scheduled", "Started", "Killing"))
-    node = _NODE.match(seen.get("Scheduled", {}).get("message") or "")
+    message = seen.get("Scheduled", {}).get("message") or ""
+    node = re.match(r"^Successfully assigned \S+ to (?P<node>[a-z0-9.-]+)$", message)
     if placed_s is None or node is None:
         return None
     driver_ended_s = next((past.ended_s for past in app.attempts if past.number == attempt), app.completed_s)

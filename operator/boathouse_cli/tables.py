@@ -8,10 +8,7 @@ from rich.markup import escape
 from boathouse.cluster import wire
 from boathouse.resources.names import ConditionType
 from boathouse.scheduling.pods import requests
-from boathouse_cli import explain, model, picture
-from boathouse_cli.model import epoch_s
-from boathouse_cli.mrclusters import MRCluster
-from boathouse_cli.usage import Node, Queue
+from boathouse_cli import explain, model, mrclusters, picture, usage
 
 
 def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float, is_wide: bool = False) -> table.Table:
@@ -30,7 +27,7 @@ def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float, is_wid
     return drawn
 
 
-def clusters(entries: Iterable[MRCluster], *, namespaces: bool) -> table.Table:
+def clusters(entries: Iterable[mrclusters.MRCluster], *, namespaces: bool) -> table.Table:
     """Return the table of Hadoop clusters."""
     columns = ("NAMESPACE",) if namespaces else ()
     drawn = _plain(*columns, "NAME", "PHASE", "CORE", "TRANSIENT", "LOAD", "QUEUE", "POLICY", "USED", "REASON")
@@ -43,7 +40,7 @@ def clusters(entries: Iterable[MRCluster], *, namespaces: bool) -> table.Table:
     return drawn
 
 
-def nodes(entries: Iterable[Node]) -> table.Table:
+def nodes(entries: Iterable[usage.Node]) -> table.Table:
     """Return the table of nodes, with what their pods request of what they offer."""
     drawn = _plain("NODE", "STATE", "PODS", "OF BOATHOUSE", "CPU", "MEMORY")
     for node in entries:
@@ -55,8 +52,7 @@ def nodes(entries: Iterable[Node]) -> table.Table:
 
 def why(job: model.Job) -> str:
     """Return the reason that a job is pending or failed, or an empty text."""
-    found = cause(job)
-    return found.reason if found else ""
+    return found.reason if (found := cause(job)) else ""
 
 
 def cause(job: model.Job) -> wire.Condition | None:
@@ -66,7 +62,7 @@ def cause(job: model.Job) -> wire.Condition | None:
     return None if job.finished else job.concern or job.denial(ConditionType.ADMITTED) or explain.waiting(job)
 
 
-def queues(entries: Iterable[Queue]) -> table.Table:
+def queues(entries: Iterable[usage.Queue]) -> table.Table:
     """Return the table of queues."""
     drawn = _plain("NAME", "WEIGHT", "JOBS", "PODS", "CPU", "MEMORY", "SHARE", "FAIR SHARE", "LIMITS")
     for queue in entries:
@@ -88,7 +84,7 @@ def shadow(found: model.Raw, now_s: float) -> table.Table:
     """Return the table of a shadow's cycles."""
     drawn = _plain("PROFILE", "SHADOW", "AGREED", "DIFFERED", "DROPPED", "SINCE", "UPDATED")
     counts = (str(found[name]) for name in ("profile", "shadow", "agreed", "differed", "dropped"))
-    drawn.add_row(*counts, *(model.ago(now_s - epoch_s(found[name])) for name in ("since", "updated")))
+    drawn.add_row(*counts, *(model.ago(now_s - model.epoch_s(found[name])) for name in ("since", "updated")))
     return drawn
 
 
@@ -96,7 +92,7 @@ def differences(found: model.Raw, now_s: float) -> table.Table:
     """Return the table of a shadow's last differences, the newest first."""
     drawn = _plain("AGE", "TASKS", found["profile"].upper(), f"SHADOW {found['shadow'].upper()}")
     for difference in reversed(found["differences"]):
-        age = model.ago(now_s - epoch_s(difference["time"]))
+        age = model.ago(now_s - model.epoch_s(difference["time"]))
         drawn.add_row(
             age, *map(escape, (difference["subject"], _decided(difference["profile"]), _decided(difference["shadow"])))
         )

@@ -243,17 +243,18 @@ def _path(start_s: float, end_s: float, bars: Sequence[Bar]) -> Iterator[Segment
     for bar in bars:
         if bar.pod.task_type != model.DRIVER:
             continue
-        executors = [other for other in bars if other.pod.task_type == model.EXECUTOR and _is_of(other, bar)]
+        executors = [
+            other
+            for other in bars
+            if (other.pod.task_type, other.pod.attempt) == (model.EXECUTOR, bar.pod.attempt)
+            and other.pod.started_s is not None
+        ]
         pieces = [piece for segment in bar.segments for piece in _split(segment, executors)]
         for piece in (Segment(activity=Activity.WAITING, start_s=at_s, end_s=bar.start_s), *pieces):
             begin_s = max(at_s, piece.start_s)
             yield Segment(activity=piece.activity, start_s=begin_s, end_s=max(begin_s, piece.end_s))
             at_s = max(at_s, piece.end_s)
     yield Segment(activity=Activity.WAITING, start_s=at_s, end_s=max(at_s, end_s))
-
-
-def _is_of(executor: Bar, driver: Bar) -> bool:
-    return executor.pod.attempt == driver.pod.attempt and executor.pod.started_s is not None
 
 
 def _split(segment: Segment, executors: Sequence[Bar]) -> Iterator[Segment]:

@@ -122,10 +122,7 @@ class BaseWorld(abc.ABC, Generic[S, R]):
     def decide(
         self, offered: Iterable[model.NodeName] | None = None, *, max_per_node: int | None = None, park: bool
     ) -> Sequence[model.Decision]:
-        """Run a cycle on the nodes on offer (None: all) and settle it in the scheduling queue; return its decisions.
-
-        Its plan is gone then, so that the ledger need not keep what it was made of.
-        """
+        """Run a cycle on the nodes on offer (None: all) and settle it in the scheduling queue; return its decisions."""
         self.cycles += 1
         view = self.ledger.snapshot(self.clock.now_s, offered=offered, max_per_node=max_per_node)
         plan = framework.run_cycle(self.room, self.profile, view)

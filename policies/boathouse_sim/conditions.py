@@ -36,13 +36,7 @@ class Contention(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Saturation:
-    """The default truth.
-
-    * CPU: none until the load is `cpu_flat` of the cores, then (load / (flat · cores)) ** `cpu_power`: time is shared,
-      and switching costs.
-    * Disks: load / capacity, once above 1, where each stream beyond the first costs `seek` of the capacity.
-    * Network and pools: load / capacity, once above 1.
-    """
+    """The default truth; docs/simulator.md has its formulas."""
 
     cpu_flat: float = 0.8  # the paper's 800 % of 10 cores
     cpu_power: float = 1.5  # above 1: worse than sharing alone (ours)
@@ -106,9 +100,7 @@ class Conditions:
     """With `LEARNED`: the learner gets each program's run times times a factor between 1 over this and this, drawn
     log-uniformly for each program; 1 for as they were."""
     spills_load_disks: bool = False  # whether what tasks with less memory spill loads the disk of their host
-    reads_load_sources: bool = (
-        False  # whether reading another host's block loads its disks and network and waits for them
-    )
+    reads_load_sources: bool = False  # whether reading another host's block loads its disks and network, and waits
 
 
 PLAIN = Conditions()

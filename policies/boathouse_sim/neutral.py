@@ -70,10 +70,7 @@ def decode(decoded: Any, where: str) -> Workload:
 
 
 def encode(workload: Workload, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a workload of plain jobs on machines, without masters and probes, in this format.
-
-    No simulation reads the comments in `about`.
-    """
+    """Return a workload of plain jobs on machines, without masters and probes, in this format, with comments."""
     run_times = workload.conditions.run_times if workload.conditions is not None else RunTimes.EXACT
     machines = [
         {"name": one.name, "cores": one.cores, "mem_mb": one.mem_mb, **_given(rack=one.rack, site=one.site)}

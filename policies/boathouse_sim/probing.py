@@ -7,22 +7,13 @@ takes its time and room, and reports counters at its end. The job itself does no
 A probe's task maps and reduces f_p of the input one after the other: f_p·(SE_m + SE_r) after its own start.
 """
 
-from collections.abc import Callable
-from typing import cast
-
 import numpy as np
 
-from boathouse_policies import framework, model
 from boathouse_policies.fspy import Config, prediction
 from boathouse_policies.fspy.prediction import Features, TotalTimes
 from boathouse_sim.work import JobSpec, Phase
 
 MOST_SPLITS = Config().sampled_splits
-
-
-def asked_by(profile: framework.Profile) -> Callable[[model.JobId], bool] | None:
-    """Return how the profile says that a job needs a probe; None for a profile that predicts nothing."""
-    return cast("Callable[[model.JobId], bool] | None", getattr(profile.order, "needs_probe", None))
 
 
 def job(spec: JobSpec) -> JobSpec:

@@ -61,9 +61,7 @@ class Outcome:
     suspensions: int = 0
     lost_tasks: int = 0  # attempts that were lost with their node, or gave way
     speculative_attempts: int = 0  # second attempts of slow tasks; they are no tasks, what they held counts
-    busy_cpu_utilisation: float | None = (
-        None  # of what tasks computed, not of what they held; None where they only last
-    )
+    busy_cpu_utilisation: float | None = None  # of what tasks computed, not what they held; None if they only last
     gang_wait_s: float | None = None  # from the submission of applications that start whole to their start, the mean
     kept_idle_share: float = 0.0  # CPU that was free on nodes kept for gangs, as a share of the cluster's
 

@@ -1,17 +1,10 @@
 """Simulations by the names of profiles, as the command line gives them.
 
 `Instant` starts tasks when they fit: the operator's way, where a watch tells at once what came free. `Heartbeats` has
-YARN's rules as DSS has them, the simulator of the YARN-ME paper's authors: nothing happens but at heartbeats.
-
-| who | what |
-|---|---|
-| a node, each period at its own phase | reports what ended, then takes at most `allocs_per_node_heartbeat` containers |
-| a job's master, from one period after submission | learns of its containers at one heartbeat, launches at the next |
-| a job | its master's container is placed first; it ends three heartbeats after its last task was reported |
-
-A container that ended is free on its node at once, but only the node's own heartbeat can use it, and its job is charged
-until then. Heartbeats that could change nothing are left out: a node sleeps until a container ends there, a job comes,
-a master comes up, or a policy said that it would look again.
+YARN's rules (docs/simulator.md) as DSS has them, the simulator of the YARN-ME paper's authors. A job's master comes up
+one period after its submission at the earliest. A container that ended is free on its node at once, but only the node's
+own heartbeat can use it, and its job is charged until then. Heartbeats that could change nothing are left out: a node
+sleeps until a container ends there, a job comes, a master comes up, or a policy said that it would look again.
 """
 
 import dataclasses
@@ -365,10 +358,9 @@ def simulate(
     seed: int = 0,
     watch: Callable[[AnyWorld], None] | None = None,
 ) -> Outcome:
-    """Run a simulation to its end: that of `shell`, whose arguments and errors are the same.
+    """Run the simulation of `shell` to its end, and call `watch` after every event: invariants, or progress.
 
-    `watch` is called after every event: invariants in tests, progress on a terminal. A StuckError says that the policy
-    places nothing any more though tasks wait.
+    A StuckError says that the policy places nothing any more though tasks wait.
     """
     started_s = time.process_time()
     driver = shell(workload, name, heartbeat_s=heartbeat_s, errors=errors, seed=seed)

@@ -153,9 +153,9 @@ REPLICAS = 3
 class Stores:
     """The nodes that hold blocks.
 
-    BlockPlacementPolicyDefault: the first replica on the writer's node, or any; the second in another rack; the third
-    in the second's rack on another node; more of them anywhere. Racks are all that it knows: not hosts of virtual
-    machines. The nodes are in the order of their names.
+    BlockPlacementPolicyDefault: the first replica on any node; the second in another rack; the third in the second's
+    rack on another node; more of them anywhere. Racks are all that it knows: not hosts of virtual machines. The nodes
+    are in the order of their names.
     """
 
     def __init__(self, nodes: Sequence[model.Node], random: np.random.Generator) -> None:
@@ -168,14 +168,12 @@ class Stores:
             self._racks.setdefault(node.rack or "", []).append(node.name)
         self._random = random
 
-    def file(
-        self, blocks: int, replicas: int = REPLICAS, writer: model.NodeName | None = None
-    ) -> list[tuple[model.NodeName, ...]]:
-        """Return the nodes of each block of a new file; without a writer on a node of these, it begins anywhere."""
-        return [self._block(min(replicas, len(self._names)), writer) for _ in range(blocks)]
+    def file(self, blocks: int, replicas: int = REPLICAS) -> list[tuple[model.NodeName, ...]]:
+        """Return the nodes of each block of a new file, whose writer is on none of them."""
+        return [self._block(min(replicas, len(self._names))) for _ in range(blocks)]
 
-    def _block(self, replicas: int, writer: model.NodeName | None) -> tuple[model.NodeName, ...]:
-        chosen = [writer if writer is not None and writer in self._rack else self._any(self._names)]
+    def _block(self, replicas: int) -> tuple[model.NodeName, ...]:
+        chosen = [self._any(self._names)]
         while len(chosen) < replicas:
             chosen.append(self._next(chosen))
         return tuple(chosen)

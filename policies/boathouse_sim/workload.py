@@ -14,6 +14,7 @@ from boathouse_sim.conditions import Conditions
 from boathouse_sim.topology import Cluster
 from boathouse_sim.work import App, JobSpec, Penalty, PenaltyModel, Phase
 
+__all__ = ["Cluster", "Errors", "JobSpec", "Penalty", "PenaltyModel", "Phase", "Timing", "Workload", "WorkloadError"]
 Span: TypeAlias = tuple[float, float]
 
 
@@ -60,20 +61,6 @@ class Truth:
     def _draw(self, span: Span) -> float:
         low, high = span
         return float(self._random.uniform(low, high)) if low != high else low
-
-
-__all__ = [
-    "App",
-    "Cluster",
-    "Errors",
-    "JobSpec",
-    "Penalty",
-    "PenaltyModel",
-    "Phase",
-    "Timing",
-    "Workload",
-    "WorkloadError",
-]
 
 
 class WorkloadError(ValueError):

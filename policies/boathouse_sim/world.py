@@ -47,10 +47,9 @@ class Running(Attempt):
 
 
 class World(BaseWorld[JobSpec, JobRun]):
-    """One simulation, from the first submission to the last end.
+    """One simulation. `arrived` is called when a job comes, `ended` with the tasks that end at one time, as started.
 
-    `arrived` is called when a job comes, `ended` with the tasks that end at one time, in the order in which they were
-    started. `errors` says how the truth strays from the estimates, `seed` is of what is drawn for that.
+    `errors` says how the truth strays from the estimates, `seed` is of what is drawn for that.
     """
 
     def __init__(
@@ -68,7 +67,8 @@ class World(BaseWorld[JobSpec, JobRun]):
         self._ended = ended
         self.waiting = 0  # tasks in the room
         self._truth = Truth(errors or Errors(), np.random.default_rng(seed))
-        self._needs_probe = probing.asked_by(profile)
+        # How the profile says that a job needs a probe; None for a profile that predicts nothing
+        self._needs_probe: Callable[[model.JobId], bool] | None = getattr(profile.order, "needs_probe", None)
         self._ends: dict[int, list[Running]] = {}  # one event for all that ends at one time
 
     @property

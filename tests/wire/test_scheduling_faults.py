@@ -272,7 +272,7 @@ async def test_drift_that_is_seen_twice_is_counted_and_ends_the_process(api, mon
 async def test_a_watch_that_is_only_behind_is_no_drift(api, monkeypatch):
     async with scheduling(api) as w:
         monkeypatch.setattr(w.parts.consistency, "_sleep", lambda _: asyncio.sleep(0))
-        monkeypatch.setattr(w.parts.pods, "_sleep", lambda _: asyncio.sleep(0))
+        monkeypatch.setattr(w.parts.pods, "sleep", lambda _: asyncio.sleep(0))
         api.watches.silence("pods")
         api.add(manifests.pod("unheard", node="n1", phase="Running"))
         assert await w.parts.consistency.compare()
@@ -290,7 +290,7 @@ async def test_a_watch_that_missed_an_event_is_drift_once_it_was_heard_of_again(
     async with scheduling(api) as w:
         watch = w.parts.pods
         monkeypatch.setattr(w.parts.consistency, "_sleep", hear)
-        monkeypatch.setattr(w.parts.pods, "_sleep", lambda _: asyncio.sleep(0))
+        monkeypatch.setattr(w.parts.pods, "sleep", lambda _: asyncio.sleep(0))
         del w.parts.pods._reflectors[0].store.objects["demo/p"]
         assert not await w.parts.consistency.compare()
     assert "pods demo/p" in w.fatal[0]

@@ -15,7 +15,6 @@ import concurrent.futures
 import fnmatch
 import multiprocessing
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +44,10 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.command == "record":
         return _record(arguments.folder, arguments.only, arguments.workers, quick=arguments.quick)
+    for folder in (arguments.a, arguments.b):
+        if not any(folder.rglob(f"*{journal.SUFFIX}")):
+            print(f"{folder} has no recordings: make them with `record {folder}`")
+            return 2
     found = list(compare.folders(arguments.a, arguments.b, common=arguments.common))
     return _report(found, arguments.most, strict=arguments.strict)
 
@@ -72,21 +75,13 @@ def _kinds(names: Iterable[str]) -> list[str]:
 def _recorded(folder: Path, names: Sequence[str], workers: int, *, quick: bool) -> Iterable[tuple[str, float, int]]:
     if workers == 1:
         for name in names:
-            yield _one(folder, name, quick=quick)
+            yield scenarios.record(folder, name, quick=quick)
         return
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
-        futures = [pool.submit(_one, folder, name, quick=quick) for name in names]
+        futures = [pool.submit(scenarios.record, folder, name, quick=quick) for name in names]
         for done in concurrent.futures.as_completed(futures):
             yield done.result()
-
-
-def _one(folder: Path, name: str, *, quick: bool) -> tuple[str, float, int]:
-    """Record a scenario; return its name, its CPU time and the number of its records."""
-    began_s = time.process_time()
-    with journal.writing(folder / f"{name}{journal.SUFFIX}") as written:
-        scenarios.catalogue(quick=quick)[name].record(written)
-    return name, time.process_time() - began_s, written.lines
 
 
 def _report(found: Sequence[compare.Comparison], most: int, *, strict: bool) -> int:

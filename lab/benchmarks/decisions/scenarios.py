@@ -8,6 +8,7 @@ import functools
 import hashlib
 import math
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,7 +19,7 @@ from boathouse_policies import profiles
 from boathouse_sim import neutral, simulation, swim
 from boathouse_sim.base_world import StuckError
 
-from . import adapter, course, workloads, worlds
+from . import adapter, course, journal, workloads, worlds
 from .recorder import Questions, Recorder
 
 if TYPE_CHECKING:
@@ -62,6 +63,14 @@ def catalogue(*, quick: bool) -> dict[str, Scenario]:
     """Return all scenarios by name; with `quick` a few of each kind, for every profile."""
     found = [*_of_worlds(quick=quick), *_of_workloads(quick=quick), *_of_files(quick=quick), *_of_studies(quick=quick)]
     return {one.name: one for one in found}
+
+
+def record(folder: Path, name: str, *, quick: bool) -> tuple[str, float, int]:
+    """Record a scenario; return its name, its CPU time and the number of its records."""
+    began_s = time.process_time()
+    with journal.writing(folder / f"{name}{journal.SUFFIX}") as written:
+        catalogue(quick=quick)[name].record(written)
+    return name, time.process_time() - began_s, written.lines
 
 
 def _some(count: int, name: str, *, quick: bool) -> range:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_sim.topology import Host, Machine
-    from boathouse_sim.workload import App
+    from boathouse_sim.work import App
 
 _SEED = 20_261
 _NAMESPACES = ("", "a", "b")

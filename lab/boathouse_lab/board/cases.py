@@ -74,11 +74,16 @@ def cases(
 
 def carry_out(case: Case) -> Result:
     """Simulate."""
+    return simulate(case.column, rows.BY_NAME[case.row].draw, case.seed, case.world)
+
+
+def simulate(column_name: str, draw: rows.Draw, seed: int, world: int = 0) -> Result:
+    """Simulate a column on any workload."""
     began_s = time.process_time()
-    column = columns.BY_NAME[case.column]
-    workload = rows.BY_NAME[case.row].draw.workload(case.seed, column.style)
-    profile = column.build(workload, case.seed)
-    driver = Live(workload, profile, seed=case.seed + _WORLDS * case.world)
+    column = columns.BY_NAME[column_name]
+    workload = draw.workload(seed, column.style)
+    profile = column.build(workload, seed)
+    driver = Live(workload, profile, seed=seed + _WORLDS * world)
     while driver.advance():
         pass
     found = driver.world.finished()

@@ -18,7 +18,7 @@ from boathouse_sim.topology import Cluster
 from boathouse_sim.workload import Workload
 
 if TYPE_CHECKING:
-    from boathouse_sim.workload import App
+    from boathouse_sim.work import App
 
 LEAST_MEMORY = 0.25
 """Least share of its memory that a task may start with."""

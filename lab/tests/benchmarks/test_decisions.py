@@ -107,6 +107,14 @@ def test_the_exit_code_says_whether_a_difference_matters(tmp_path, monkeypatch, 
     assert "decisions differ first at number 1" in capsys.readouterr().out
 
 
+def test_a_folder_without_recordings_is_refused(tmp_path, monkeypatch, capsys):
+    with journal.writing(tmp_path / "a" / f"x{journal.SUFFIX}") as book:
+        scenarios.worlds_of("fifo", range(1), book)
+    monkeypatch.setattr("sys.argv", ["decisions", "compare", str(tmp_path / "a"), str(tmp_path / "b"), "--common"])
+    assert command.main() == 2
+    assert "b has no recordings" in capsys.readouterr().out
+
+
 def test_every_profile_is_in_every_kind_of_scenario():
     names = set(scenarios.catalogue(quick=True))
     for profile in scenarios.profiles.names():

@@ -16,7 +16,6 @@ from boathouse.cluster.kubeconfig import Credential
 
 REQUEST_TIMEOUT_S: Final = 30.0
 ATTEMPTS: Final = 4
-"""How often a request is sent that the server is too busy for."""
 MAX_RETRY_AFTER_S: Final = 30.0
 """A server that says to wait longer is not waited for."""
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -25,11 +24,7 @@ _TURN_S: Final = 1.0
 
 
 class Session:
-    """Sends requests with the credentials of a user. Threads may share it; each transfer has connections of its own.
-
-    Requests raise `errors.ApiError` for an error status, `errors.ConnectionLost` if no complete response arrives in
-    time, and `errors.ConfigError` if a plugin or a file of the kubeconfig has no credential.
-    """
+    """Sends requests with a user's credentials. Threads may share it; each transfer has connections of its own."""
 
     _credential: Credential | None = None
 
@@ -71,7 +66,6 @@ class Session:
             self._sleep(delay_s)
 
     def _retry_delay_s(self, error: errors.ApiError, attempt: int, *, is_read: bool) -> float | None:
-        """Return after how many seconds a request is repeated; None if it is not."""
         if isinstance(error, errors.Unauthorized) and self._credential is not None and attempt == 1:
             self._credential = None  # revoked before it expired: the plugin makes another
             return 0.0
@@ -101,7 +95,6 @@ class Session:
         return curl
 
     def _authenticated(self) -> ClusterConfig:
-        """Return the configuration with the credential that the plugin or the token's file has now."""
         config = self._config
         if config.token_file is not None:
             try:

@@ -15,9 +15,7 @@ from boathouse.cluster.catalogue import Resource
 from boathouse.cluster.wire import ObjectMeta
 
 T = TypeVar("T")
-
 log = logging.getLogger(__name__)
-
 EVENT_REASON = "SetAside"
 _REMEMBERED = 4096
 _MESSAGE_LENGTH = 512
@@ -29,17 +27,13 @@ class Reason(enum.StrEnum):
     DECODING = "DecodingFailed"
     """The API server's JSON does not have the shape of its kind."""
     STORING = "StoringFailed"
-    """Preparing the object for the local store failed."""
     TRANSLATION = "TranslationFailed"
     """A field has a value that the scheduler's model cannot express."""
     HANDLING = "HandlingFailed"
-    """Handling a change of the object failed."""
     SCHEDULING = "SchedulingFailed"
-    """A scheduling cycle failed because of the object."""
     WRITING = "WritingFailed"
     """Writing about the object failed before a request was sent."""
     RECONCILING = "ReconcilingFailed"
-    """Reconciling the object failed."""
 
 
 class Boundary:

@@ -7,40 +7,35 @@ from typing import Any, Generic, TypeVar, cast
 from msgspec import DecodeError, field
 
 from boathouse.cluster import wire, written
-from boathouse.cluster.wire import View
 
 T = TypeVar("T")
 V = TypeVar("V")
-
 MALFORMED = (DecodeError, UnicodeDecodeError, RecursionError)
-"""Exceptions of decoding bytes that are not JSON or do not match the model."""
 
 
-class ListMeta(View, frozen=True, kw_only=True):
+class ListMeta(wire.View, frozen=True, kw_only=True):
     resource_version: str = ""
     continue_token: str = field(default="", name="continue")
     """Token of the next page; empty on the last one."""
 
 
-class Page(View, Generic[T], frozen=True, kw_only=True):
+class Page(wire.View, Generic[T], frozen=True, kw_only=True):
     """A page of a LIST. All pages of one LIST have the same `resource_version`."""
 
     items: tuple[T, ...] = ()
     metadata: ListMeta = ListMeta()
 
 
-class WatchEvent(View, Generic[T], frozen=True, kw_only=True):
-    """One line of a WATCH."""
-
+class WatchEvent(wire.View, Generic[T], frozen=True, kw_only=True):
     type: str
     object: T
 
 
-class StatusDetails(View, frozen=True, kw_only=True):
+class StatusDetails(wire.View, frozen=True, kw_only=True):
     retry_after_seconds: int = 0
 
 
-class Status(View, frozen=True, kw_only=True):
+class Status(wire.View, frozen=True, kw_only=True):
     """`metav1.Status`, the body of every error."""
 
     kind: str = ""
@@ -51,7 +46,7 @@ class Status(View, frozen=True, kw_only=True):
     details: StatusDetails | None = None
 
 
-class Identified(View, frozen=True, kw_only=True):
+class Identified(wire.View, frozen=True, kw_only=True):
     """An object of any kind, decoded only for its identity."""
 
     metadata: wire.Identity = wire.Identity()
@@ -113,6 +108,5 @@ TOKEN_REVIEWS = Resource(
 
 PODS_THAT_HOLD_RESOURCES = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of pods that use resources, of all schedulers. A pod that ends leaves it, reported as Deleted."""
-
 PODS_THAT_ENDED = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown"
 """Field selector of pods that ended, used with a label selector of Boathouse's pods."""

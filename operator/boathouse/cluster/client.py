@@ -13,10 +13,8 @@ from boathouse.cluster.catalogue import Resource
 from boathouse.cluster.config import ClusterConfig
 
 T = TypeVar("T")
-
-_FIELD_MANAGER = "boathouse"
+_FIELD_MANAGER, _JSON = "boathouse", "application/json"
 PAGE_LIMIT = 500
-"""Objects per page of a LIST, as in client-go's pager."""
 
 
 class PatchStyle(enum.Enum):
@@ -30,8 +28,8 @@ class PatchStyle(enum.Enum):
 class ApiClient:
     """Client of one API server, for one event loop.
 
-    Every method raises `errors.ApiError` (or a subclass) for an error status, `errors.ConnectionLost` without a
-    complete response (the write may have been done), and `errors.DecodeError` if the response does not match the model.
+    Every method raises `errors.ApiError`, `errors.ConnectionLost` without a complete response (the write may have been
+    done), and `errors.DecodeError` if the response does not match the model.
     """
 
     def __init__(
@@ -61,11 +59,7 @@ class ApiClient:
         limit: int = PAGE_LIMIT,
         continue_token: str = "",
     ) -> catalogue.Page[T]:
-        """Return one page of the newest state; with `limit` 0, everything.
-
-        Raises:
-            errors.Gone: The continue token has expired; list from the start.
-        """
+        """Return a page of the newest state, everything with `limit` 0; raises `errors.Gone` for an old token."""
         query = _query(
             labelSelector=labels, fieldSelector=fields, limit=str(limit or ""), **{"continue": continue_token}
         )
@@ -95,10 +89,10 @@ class ApiClient:
         timeout_s: float = 290.0,
         idle_s: float = 90.0,
     ) -> AsyncIterator[AsyncGenerator[transport.Lines, None]]:
-        """Open a WATCH with bookmarks and yield its lines, each of which is an event.
+        """Open a WATCH with bookmarks from a `resource_version` on, and yield its lines, each of which is an event.
 
-        It starts at `resource_version`: that of a LIST, an event or a bookmark. The server ends it after `timeout_s`;
-        after `idle_s` without data the connection is lost (bookmarks arrive about once a minute).
+        The server ends it after `timeout_s`; after `idle_s` without data, also without bookmarks, the connection is
+        lost.
         """
         query = _query(
             labelSelector=labels,
@@ -203,13 +197,7 @@ class ApiClient:
         await self._send("POST", catalogue.PODS.path(namespace, name, "binding"), binding)
 
     async def resize(
-        self,
-        namespace: str,
-        name: str,
-        resources: Mapping[str, Mapping[str, wire.Quantities]],
-        *,
-        manager: str = "",
-        uid: str = "",
+        self, namespace: str, name: str, resources: wire.Sizes, *, manager: str = "", uid: str = ""
     ) -> wire.PodView:
         """Change containers' `requests` and `limits` in place (PATCH pods/resize); `resources` has both by container.
 
@@ -262,13 +250,7 @@ class ApiClient:
         return status
 
     async def _send(
-        self,
-        method: str,
-        path: str,
-        body: object,
-        *,
-        query: transport.Query | None = None,
-        content_type: str = "application/json",
+        self, method: str, path: str, body: object, *, query: transport.Query | None = None, content_type: str = _JSON
     ) -> bytes:
         query = {"fieldManager": _FIELD_MANAGER, **(query or {})} if method != "DELETE" else query
         data = msgspec.json.encode(body)
@@ -289,5 +271,4 @@ def decode(body: bytes | msgspec.Raw, shape: type[T], name: str = "") -> T:
 
 
 def _query(**parameters: str) -> transport.Query:
-    """Return the parameters that are not empty."""
     return {name: value for name, value in parameters.items() if value}

@@ -18,7 +18,6 @@ from boathouse.cluster import kubeconfig as kubeconfigs
 from boathouse.cluster.errors import ConfigError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Folder of a pod's token, CA and namespace."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +86,8 @@ def from_kubeconfig(path: Path) -> ClusterConfig:
     """Return the current context of a kubeconfig; plugins, passwords and unverified TLS are refused."""
     selected = kubeconfigs.select([path])
     if selected.cluster.fields.get("insecure-skip-tls-verify"):
-        raise ConfigError(
-            f"the kubeconfig {path} disables TLS verification (insecure-skip-tls-verify): set certificate-authority"
-        )
+        what = "disables TLS verification (insecure-skip-tls-verify): set certificate-authority"
+        raise ConfigError(f"the kubeconfig {path} {what}")
     for field in ("exec", "auth-provider", "username"):
         if selected.user.fields.get(field):
             why = f"the kubeconfig {path} authenticates with {field!r}: use a token or a client certificate"
@@ -146,7 +144,6 @@ def _password(user: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _impersonation(user: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the headers by which a user acts as somebody else."""
     extra = [
         (f"Extra-{urllib.parse.quote(str(key).lower(), safe='')}", value)
         for key, values in (user.get("as-user-extra") or {}).items()

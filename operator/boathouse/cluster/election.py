@@ -31,8 +31,6 @@ from boathouse.cluster.client import ApiClient
 from boathouse.resources.config import LeaseConfig
 
 log = logging.getLogger(__name__)
-
-
 SETTLE_S = 1.0
 """Delay of a new leader's first write, until the API server's policies have its epoch."""
 _LEASE = LeaseConfig()
@@ -43,11 +41,9 @@ CONFIRM_DISTANCE_S = 1.0
 class LeaderElection:
     """A candidate for a lease. Start `run`, await `acquired`, and call `valid` before every write.
 
-    `identity` is unique among running processes, such as the pod's name: a candidate takes over a lease of its own
-    identity at once. `on_lost` is called once, with the reason, and must end the process. An unchanged lease expires
-    after its duration; a leader may write until the renew deadline after its last renewal; candidates and leaders try
-    in intervals of the retry period. The clock must advance while the process is paused. `epoch` is that of this
-    process's leadership; it is `in_doubt` if a write was refused and the Lease could not be read since.
+    A candidate takes over a lease of its own identity, which is unique among running processes, at once. `on_lost` must
+    end the process. The clock must advance while the process is paused. It is `in_doubt` whether this process leads if
+    a write was refused and the Lease could not be read since.
     """
 
     def __init__(
@@ -85,9 +81,8 @@ class LeaderElection:
     async def confirm(self) -> str | None:
         """Read the Lease after a refused write; return the current leader, or None if it is this process.
 
-        Concurrent callers share one read. It begins after their call, and reads begin at most once in
-        `CONFIRM_DISTANCE_S`. While the Lease cannot be read this waits, `in_doubt`, until a read or a renewal
-        succeeds, or until leadership has lapsed.
+        Concurrent callers share one read, which begins after their call. While the Lease cannot be read this waits,
+        `in_doubt`, until a read or a renewal succeeds, or until leadership has lapsed.
         """
         if self._confirmation is None:
             self._confirmation = asyncio.create_task(self._confirm())
@@ -190,7 +185,6 @@ class LeaderElection:
                     log.warning("the lease was not renewed: %s", error or "no answer in time")
 
     async def _renew(self) -> str | None:
-        """Renew once; return who took the lease if this process no longer holds it."""
         assert self._lease is not None
         sent_at = self._monotonic()
         spec = structs.replace(self._lease.spec, renew_time=written.micro_time())

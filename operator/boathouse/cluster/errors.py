@@ -6,7 +6,6 @@ class ClusterError(Exception):
     """A request to the API server failed."""
 
     retry_after_s: float | None = None
-    """Retry-After of the response."""
 
 
 class ConfigError(ClusterError):

@@ -20,10 +20,7 @@ from boathouse.cluster import catalogue, errors, retries, wire, written
 from boathouse.cluster.client import ApiClient
 
 log = logging.getLogger(__name__)
-
 NOTE_BYTES = 1024
-"""Maximum length of a note in the API."""
-
 _REMEMBERED = 8192
 WINDOW_S = 60.0
 """Time in which a repeated note is only counted."""
@@ -47,10 +44,7 @@ def reference(resource: catalogue.Resource[Any], namespace: str, name: str, uid:
 
 
 class EventWriter:
-    """Writes events in the background; start `run` in a task.
-
-    A namespace may have `rate_per_s` events a second, with a burst of 50 times that; `limited` counts those beyond.
-    """
+    """Writes events in the background; start `run` in a task. Counts those that a namespace's rate `limited`."""
 
     def __init__(
         self,
@@ -71,10 +65,7 @@ class EventWriter:
         self._numbers = itertools.count(time.time_ns())
 
     def publish(self, about: written.ObjectReference, *, type_: str, reason: str, action: str, note: str) -> None:
-        """Queue an event, in its object's namespace (`default` for cluster-scoped objects); returns at once.
-
-        The type is `Normal` or `Warning`, reason and action are in CamelCase, and the note is cut at 1,024 bytes.
-        """
+        """Queue an event, in its object's namespace (`default` for cluster-scoped objects); returns at once."""
         note = _cut(note)
         key, moment_s = (about.uid or f"{about.kind}/{about.namespace}/{about.name}", reason), self._monotonic()
         last = self._last_events.get(key)

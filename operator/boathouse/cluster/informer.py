@@ -27,8 +27,6 @@ class _PlaceSpec(wire.View, frozen=True, kw_only=True):
 
 
 class _Place(wire.View, frozen=True, kw_only=True):
-    """Node and scheduler of a pod."""
-
     spec: _PlaceSpec = _PlaceSpec()
     status: views.Phase = views.Phase()
 
@@ -60,17 +58,12 @@ def _pod(metadata: wire.ObjectMeta, raw: msgspec.Raw | bytes) -> wire.Unreadable
 
 T = TypeVar("T", bound=store.HasMetadata)
 V = TypeVar("V")
-
 log = logging.getLogger(__name__)
-
 _LEAST_PAGE = 25
 _ABOUT_OBJECTS = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _SHORT_WATCH_S = 1.0
 """A watch that ends without an event before this time is a failure (client-go's "very short watch")."""
-
-
-_WATCH_S = 290.0
-_WATCH_JITTER_S = 30.0
+_WATCH_S, _WATCH_JITTER_S = 290.0, 30.0
 STALL_S = 90.0
 """Time without a line, also without a bookmark, after which a watch is given up."""
 
@@ -90,34 +83,16 @@ class Reflector(Generic[T]):
 
     A watch that the server closes regularly continues from its last revision. Any other end (410, an ERROR line, a
     broken or silent connection, an incomplete line) leads to a new LIST, whose differences are reported as changes.
-
-    An object that cannot be decoded is set aside; the store has a stand-in for it.
     """
 
-    def __init__(
-        self,
-        client: ApiClient,
-        resource: Resource[Any],
-        namespace: str | None,
-        selectors: Mapping[str, str],
-        subscribers: Sequence[Callable[[store.Change[T]], object]],
-        *,
-        transform: Callable[[Any], T] | None,
-        aside: boundary.Boundary,
-        backoff: retries.Backoff,
-        stats: Stats,
-        sleep: Callable[[float], Awaitable[object]],
-    ) -> None:
+    def __init__(self, of: "Informer[T]", namespace: str | None) -> None:
         self.store: store.Store[T] = store.Store()
         self.synced = asyncio.Event()
-        self.fresh_at = -math.inf
-        self.lag_s = 0.0
-        self._client, self._resource, self._namespace = client, resource, namespace
-        self._selectors, self._subscribers, self._transform = selectors, subscribers, transform
-        self._aside, self._backoff, self._stats, self._sleep = aside, backoff, stats, sleep
+        self.fresh_at, self.lag_s = -math.inf, 0.0
+        self._of, self._namespace, self._resource = of, namespace, of.resource
         self._failures_in_a_row = 0
-        self._decoder = msgspec.json.Decoder(catalogue.WatchEvent[resource.view])  # type: ignore[name-defined]
-        self._object_decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(resource.view)
+        self._decoder = msgspec.json.Decoder(catalogue.WatchEvent[of.resource.view])  # type: ignore[name-defined]
+        self._object_decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(of.resource.view)
 
     async def run(self) -> None:
         """Follow the server until cancelled."""
@@ -128,10 +103,11 @@ class Reflector(Generic[T]):
                     await self._watch()
             except errors.ClusterError as error:
                 self._failures_in_a_row += 1
-                self._stats.failures += 1
-                delay_s = self._backoff.delay_s(self._failures_in_a_row, retries.JITTER, at_least_s=error.retry_after_s)
+                self._of.stats.failures += 1
+                failures, at_least_s = self._failures_in_a_row, error.retry_after_s
+                delay_s = self._of.backoff.delay_s(failures, retries.JITTER, at_least_s=at_least_s)
                 log.warning("%s: %s; listing again in %.1f s", self._resource.plural, error, delay_s)
-                await self._sleep(delay_s)
+                await self._of.sleep(delay_s)
 
     async def differences(self) -> set[store.Difference]:
         """LIST only the objects' identities, and compare them with the store at that revision."""
@@ -157,7 +133,7 @@ class Reflector(Generic[T]):
             self._report(listing.page(page.items))
             token = page.metadata.continue_token
         self._report(listing.finish())
-        self._stats.lists += 1
+        self._of.stats.lists += 1
         self.fresh_at = time.monotonic()
         self.synced.set()
 
@@ -180,7 +156,7 @@ class Reflector(Generic[T]):
 
     def _transformed(self, new: T) -> T:
         """Return the object for the store; raises the transform's errors, or `errors.DecodeError` for its version."""
-        stored = new if self._transform is None else self._transform(new)
+        stored = new if self._of.transform is None else self._of.transform(new)
         _revision(stored.metadata.resource_version)
         return stored
 
@@ -188,7 +164,7 @@ class Reflector(Generic[T]):
         """Set an object aside; returns its stand-in, which is not transformed if the transform rejects it."""
         stand_in: T = of(self._resource.view, raw)
         reason = boundary.Reason.DECODING if isinstance(error, catalogue.MALFORMED) else boundary.Reason.STORING
-        self._aside.set_aside(self._resource, stand_in.metadata, reason, error)
+        self._of.aside.set_aside(self._resource, stand_in.metadata, reason, error)
         with contextlib.suppress(Exception):
             return self._transformed(stand_in)
         return stand_in
@@ -196,18 +172,17 @@ class Reflector(Generic[T]):
     async def _page(self, resource: Resource[V], token: str) -> Page[V]:
         """Read a page. Halves its size after each failure, because a loaded server may not complete a long one."""
         limit = max(_LEAST_PAGE, PAGE_LIMIT >> min(self._failures_in_a_row, 16))
-        return await self._client.list_page(
-            resource, self._namespace, **self._selectors, limit=limit, continue_token=token
-        )
+        query = {**self._of.selectors, "continue_token": token}
+        return await self._of.client.list_page(resource, self._namespace, limit=limit, **query)
 
     # WATCH
 
     async def _watch(self) -> None:
         began_at, received_lines = time.monotonic(), False
-        watch = self._client.watch(
+        watch = self._of.client.watch(
             self._resource,
             self._namespace,
-            **self._selectors,
+            **self._of.selectors,
             resource_version=str(self.store.revision),
             timeout_s=_WATCH_S + retries.JITTER.uniform(-1, 1) * _WATCH_JITTER_S,
             idle_s=STALL_S,
@@ -237,7 +212,7 @@ class Reflector(Generic[T]):
         self._report(changes)
 
     def _put(self, event_type: str, new: T) -> tuple[store.Change[T], ...]:
-        self._stats.events += 1
+        self._of.stats.events += 1
         return self.store.remove(new) if event_type == "DELETED" else self.store.put(new)
 
     def _other_line(self, line: bytes, cause: Exception | None) -> tuple[store.Change[T], ...]:
@@ -247,7 +222,7 @@ class Reflector(Generic[T]):
             case "BOOKMARK":
                 identity = decode(event.object, catalogue.Identified, "watch event")
                 self.store.bookmark(_revision(identity.metadata.resource_version))
-                self._stats.bookmarks += 1
+                self._of.stats.bookmarks += 1
                 return ()
             case "ERROR":
                 status = decode(event.object, catalogue.Status, "watch event")
@@ -260,8 +235,8 @@ class Reflector(Generic[T]):
     def _report(self, changes: Iterable[store.Change[T]]) -> None:
         for change in changes:
             subject = store.subject(change).metadata
-            for call in self._subscribers:
-                self._aside.run(self._resource, subject, boundary.Reason.HANDLING, call, change)
+            for call in self._of.subscribers:
+                self._of.aside.run(self._resource, subject, boundary.Reason.HANDLING, call, change)
 
 
 def _revision(resource_version: str) -> int:
@@ -277,12 +252,9 @@ _BACKOFF = retries.Backoff(base_s=0.5, cap_s=10.0)
 class Informer(Generic[T]):
     """Local copy of the objects of one kind that match the selectors, in some or all namespaces. `run` starts.
 
-    An object that leaves the field selector is reported as Deleted. `transform` returns what is stored of each decoded
-    object, which limits its memory; it must keep the object's identity and must not raise. Objects that cannot be
-    decoded, or for which a subscriber raises, are set `aside`.
-
-    `synced` is set when the subscribers have handled the first list. `objects` are the known ones by `namespace/name`,
-    and change only between awaits.
+    An object that leaves the field selector is reported as Deleted. `transform` returns what is stored of an object; it
+    must keep its identity and must not raise. Objects that cannot be decoded, or for which a subscriber raises, are set
+    `aside`. `objects` are the known ones by `namespace/name`, and change only between awaits.
     """
 
     def __init__(
@@ -300,24 +272,12 @@ class Informer(Generic[T]):
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.synced, self.stats = asyncio.Event(), Stats()
-        self._subscribers = [] if on_change is None else [on_change]
-        self._sleep, aside = sleep, aside or boundary.Boundary()
+        self.client, self.resource, self.selectors = client, resource, {"labels": labels, "fields": fields}
+        self.transform, self.aside = transform, aside or boundary.Boundary()
+        self.backoff, self.sleep = backoff, sleep
+        self.subscribers = [] if on_change is None else [on_change]
         scopes: Sequence[str | None] = sorted(set(namespaces)) or (None,)
-        self._reflectors = [
-            Reflector(
-                client,
-                resource,
-                namespace,
-                {"labels": labels, "fields": fields},
-                self._subscribers,
-                transform=transform,
-                aside=aside,
-                backoff=backoff,
-                stats=self.stats,
-                sleep=sleep,
-            )
-            for namespace in scopes
-        ]
+        self._reflectors = [Reflector(self, namespace) for namespace in scopes]
         stores = [watch.store.objects for watch in self._reflectors]
         self.objects: Mapping[str, T] = stores[0] if len(stores) == 1 else collections.ChainMap(*stores)
 
@@ -327,7 +287,7 @@ class Informer(Generic[T]):
 
     def subscribe(self, call: Callable[[store.Change[T]], object]) -> None:
         """Call the function with each later change, after the store's update; an exception sets the object aside."""
-        self._subscribers.append(call)
+        self.subscribers.append(call)
 
     async def run(self) -> None:
         """Follow the API server until cancelled."""
@@ -356,7 +316,7 @@ class Informer(Generic[T]):
         first = await self._differences()
         if not first:
             return set()
-        await self._sleep(settle_s)
+        await self.sleep(settle_s)
         return {key for key, _, _ in first & await self._differences()}
 
     async def _differences(self) -> set[store.Difference]:

@@ -126,9 +126,8 @@ def _renew_with_kubectl(kubeconfig: Path | None, context: str) -> None:
     """Let kubectl renew and store the tokens of a context, by a request that needs no right."""
     program = shutil.which("kubectl")
     if program is None:
-        raise ConfigError(
-            f"the ID token of context {context!r} has expired and kubectl, which renews it, is not on PATH: install it"
-        )
+        what = "has expired and kubectl, which renews it, is not on PATH: install it"
+        raise ConfigError(f"the ID token of context {context!r} {what}")
     options = [f"--kubeconfig={kubeconfig}"] if kubeconfig else []
     command = (program, *options, f"--context={context}", "get", "--raw=/version", f"--request-timeout={_RENEWAL_S}s")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -166,11 +165,7 @@ class Credential:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExecPlugin:
-    """A program that prints a credential, by its name on PATH or its path.
-
-    `interactive_mode` says whether it may, or must, talk to the user: `Never`, `IfAvailable` or `Always`. The cluster
-    is passed to it unless that is None.
-    """
+    """A program that prints a credential, and may, or must, talk to the user; None if it is not told of a cluster."""
 
     command: str
     arguments: tuple[str, ...] = ()
@@ -231,9 +226,8 @@ def exec_plugin(user: Mapping[str, Any], cluster: Mapping[str, Any] | None, fold
     """Return the plugin of the field `exec` of a user; `folder` is the base of a relative path, not of a name."""
     version, command = str(user.get("apiVersion") or ""), str(user.get("command") or "")
     if not version.startswith(f"{PLUGIN_GROUP}/") or not command:
-        raise ConfigError(
-            f"the kubeconfig's exec plugin {command!r} has apiVersion {version!r}: use {PLUGIN_GROUP}/v1 or v1beta1"
-        )
+        what = f"has apiVersion {version!r}: use {PLUGIN_GROUP}/v1 or v1beta1"
+        raise ConfigError(f"the kubeconfig's exec plugin {command!r} {what}")
     try:
         variables = {str(variable["name"]): str(variable["value"]) for variable in user.get("env") or ()}
         arguments = tuple(map(str, user.get("args") or ()))

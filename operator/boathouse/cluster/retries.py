@@ -15,13 +15,9 @@ from typing import TypeAlias, TypeVar
 from boathouse.cluster import errors
 
 T = TypeVar("T")
-
 log = logging.getLogger(__name__)
-
-
 Jitter: TypeAlias = random.Random
 JITTER = random.Random()  # noqa: S311 - spreads load, guards nothing
-"""The process's source of random numbers for delays."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +60,7 @@ async def retrying(
     backoff: Backoff = Backoff(),
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> T:
-    """Call until success, a permanent error, or `backoff.attempts` failures. Respects Retry-After.
-
-    With `conflicts` it also retries after 409, which needs a call that reads the object each time.
-    """
+    """Call until success, a permanent error, or the last attempt; after `conflicts` the call reads the object again."""
     failures = 0
     while True:
         try:
@@ -98,11 +91,10 @@ async def until_done(call: Callable[[], Awaitable[T]], *, what: str) -> T:
 
 FAILURES: collections.Counter[str] = collections.Counter()
 """Failed rounds of this process's loops by name; each loop has an entry from its start."""
-
-MOST_FAILURES = 10
-WITHIN_S = 600.0
+MOST_FAILURES, WITHIN_S = 10, 600.0
 """A loop ends after this number of failures within this time. Errors of the API server do not count."""
 _LOOP_BACKOFF = Backoff(base_s=0.1, cap_s=30.0)
+Round: TypeAlias = Callable[[], Awaitable[object] | None]
 
 
 class Loop:
@@ -111,14 +103,7 @@ class Loop:
     `every_s` is the delay before each round, and `first_s` that before the first, if it is another.
     """
 
-    def __init__(
-        self,
-        name: str,
-        round_: Callable[[], Awaitable[object] | None],
-        *,
-        every_s: float = 0.0,
-        first_s: float | None = None,
-    ) -> None:
+    def __init__(self, name: str, round_: Round, *, every_s: float = 0.0, first_s: float | None = None) -> None:
         self._name, self._round, self._every_s = name, round_, every_s
         self._first_s = every_s if first_s is None else first_s
         self._failed_s: collections.deque[float] = collections.deque(maxlen=MOST_FAILURES)

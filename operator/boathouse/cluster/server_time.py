@@ -22,7 +22,7 @@ class ServerTime:
     Each response bounds the offset: its `Date` was written between the request and the response. The estimate moves
     only as far as the bounds require. Bounds that contradict the earlier ones by up to `TOLERANCE_S` are those of
     another API server, and are ignored. Others replace the earlier ones: a clock was corrected, and the estimate
-    follows it, also back. Else it never goes back. Before the first response the wall clock at the start is used.
+    follows it, also back. Before the first response it is the wall clock at the start.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:

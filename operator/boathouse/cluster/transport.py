@@ -19,11 +19,8 @@ import pycurl
 from boathouse.cluster import curl_options, errors, server_time
 from boathouse.cluster.config import ClusterConfig
 
-_EVENTS = {
-    pycurl.POLL_IN: select.EPOLLIN,
-    pycurl.POLL_OUT: select.EPOLLOUT,
-    pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
-}
+_EVENTS = {pycurl.POLL_IN: select.EPOLLIN, pycurl.POLL_OUT: select.EPOLLOUT}
+_EVENTS[pycurl.POLL_INOUT] = select.EPOLLIN | select.EPOLLOUT
 _AT_ONCE = 256
 _IDLE_CONNECTIONS = 64
 
@@ -113,7 +110,6 @@ class Transfers:
 
 TOKEN_REREAD_S = 60.0
 """Age of a token after which its file is read again; projected tokens are rotated at 80 % of an hour."""
-
 Query = dict[str, str]
 Lines = list[bytes]
 
@@ -134,12 +130,8 @@ class Transport:
         self._options.setdefault(pycurl.PROXY, "")  # no proxy, also if the environment sets one
         self._options[pycurl.TIMEOUT_MS] = round(request_timeout_s * 1000)
         # No encoding: within a cluster, gzip costs the server more CPU time than the saved bytes are worth.
-        self._headers = [
-            "Accept: application/json",
-            "Accept-Encoding: identity",
-            f"User-Agent: {user_agent}",
-            "Expect:",
-        ]
+        own = f"User-Agent: {user_agent}"
+        self._headers = ["Accept: application/json", "Accept-Encoding: identity", own, "Expect:"]
         self._clock = clock
         self._token = config.token
         self._token_read_at = -TOKEN_REREAD_S

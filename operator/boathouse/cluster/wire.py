@@ -5,6 +5,7 @@ Field names are Kubernetes' in snake case. Quantities are strings as the server 
 Structs are frozen and not tracked by the garbage collector (`gc=False`), because 10,000 pods are 500,000 objects.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -12,9 +13,10 @@ from msgspec import Struct, field, structs
 
 Manifest: TypeAlias = dict[str, Any]
 """An object as plain JSON, for kinds and fields that have no Struct here."""
-
 Quantities: TypeAlias = dict[str, str]
 """Resource name to quantity, as in `{"cpu": "500m", "memory": "64Mi"}`."""
+Sizes: TypeAlias = Mapping[str, Mapping[str, Quantities]]
+"""Requests and limits of containers."""
 
 
 class View(Struct, rename="camel", frozen=True, gc=False, kw_only=True):
@@ -105,7 +107,6 @@ class Container(View, frozen=True, kw_only=True):
 
 
 MOST_CONSTRAINTS = 100
-"""Maximum constraints of a pod; if it has more, none is stored or evaluated."""
 
 
 class Requirement(View, frozen=True, kw_only=True):
@@ -124,8 +125,6 @@ class NodeSelectorTerm(View, frozen=True, kw_only=True):
 
 
 class NodeSelector(View, frozen=True, kw_only=True):
-    """Terms of which a node must match one."""
-
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
@@ -262,7 +261,6 @@ class PodSpec(View, frozen=True, kw_only=True):
     too_many_constraints: int = field(default=0, name="-")  # not a name of a field in the API
 
     def __post_init__(self) -> None:
-        """Drop the constraints if they exceed the limit."""
         count = _count_constraints(self)
         if count > MOST_CONSTRAINTS:
             structs.force_setattr(self, "too_many_constraints", count)
@@ -297,9 +295,7 @@ def _count_term(term: PodAffinityTerm) -> int:
 
 
 def _count_selector(selector: LabelSelector | None) -> int:
-    if selector is None:
-        return 0
-    return len(selector.match_labels) + _count_expressions(selector.match_expressions)
+    return 0 if selector is None else len(selector.match_labels) + _count_expressions(selector.match_expressions)
 
 
 def _count_expressions(expressions: tuple[Requirement, ...]) -> int:
@@ -328,8 +324,6 @@ class StateRunning(View, frozen=True, kw_only=True):
 
 
 class StateTerminated(View, frozen=True, kw_only=True):
-    """How a container ended; `message` is its termination message."""
-
     exit_code: int = 0
     reason: str = ""
     message: str = ""
@@ -338,8 +332,6 @@ class StateTerminated(View, frozen=True, kw_only=True):
 
 
 class ContainerState(View, frozen=True, kw_only=True):
-    """State of a container: at most one field is set."""
-
     waiting: StateWaiting | None = None
     running: StateRunning | None = None
     terminated: StateTerminated | None = None
@@ -403,8 +395,6 @@ class UnreadablePod(PodView, frozen=True, kw_only=True):
 
 
 class Taint(View, frozen=True, kw_only=True):
-    """`effect` is `NoSchedule`, `PreferNoSchedule` or `NoExecute`."""
-
     key: str
     effect: str
     value: str = ""
@@ -416,8 +406,6 @@ class NodeSpec(View, frozen=True, kw_only=True):
 
 
 class NodeAddress(View, frozen=True, kw_only=True):
-    """An address of a node; `type` is `InternalIP`, `ExternalIP`, `Hostname` or another."""
-
     type: str = ""
     address: str = ""
 

@@ -1,3 +1,4 @@
+# ruff: noqa: D101 - the names are Kubernetes' own
 """Models of what the operator writes and reads again: leases, references in events, and the answers about tokens."""
 
 from msgspec import Struct, field
@@ -15,8 +16,6 @@ class WrittenObject(Struct, rename="camel", frozen=True, kw_only=True, omit_defa
 
 
 class WrittenMeta(WrittenObject, frozen=True, kw_only=True):
-    """`metav1.ObjectMeta` of a written object."""
-
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -36,16 +35,12 @@ class LeaseSpec(WrittenObject, frozen=True, kw_only=True):
 
 
 class Lease(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Lease"):
-    """`coordination.k8s.io/v1` Lease."""
-
     api_version: str
     metadata: WrittenMeta
     spec: LeaseSpec = LeaseSpec()
 
 
 class ObjectReference(WrittenObject, frozen=True, kw_only=True):
-    """Object of an event."""
-
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -82,6 +77,4 @@ class TokenReviewStatus(wire.View, frozen=True, kw_only=True):
 
 
 class TokenReview(wire.View, frozen=True, kw_only=True):
-    """Response of an `authentication.k8s.io/v1` TokenReview."""
-
     status: TokenReviewStatus = TokenReviewStatus()

@@ -13,9 +13,8 @@ from typing import Any, Final, cast
 
 from typing_extensions import override
 
-from boathouse.listening import transports
 from boathouse.listening.connections import Refusal
-from boathouse.listening.transports import Tls
+from boathouse.listening.transports import Tls, close_lingering
 
 MAX_BYTES: Final = 16 * 1024
 """Maximum size of a request line and headers. A pod's token has 1 to 2 KiB."""
@@ -51,21 +50,14 @@ def body_bytes(head: bytes) -> int | HTTPStatus:
 
 
 _OVERLAP: Final = len(END) - 1
+Call = Callable[[], None]
 
 
 class Gate(asyncio.Protocol):
-    """A connection that waits for the head of its request, and connects the HTTP server's protocol to it then.
-
-    It is closed (`is_closed`) when the answer was sent, and may linger until `ended` is called.
-    """
+    """A connection that waits for the head of its request, and then connects the HTTP server's protocol to it."""
 
     def __init__(
-        self,
-        server: asyncio.Protocol,
-        *,
-        began: Callable[[], None],
-        refused: Callable[[Refusal], None],
-        ended: Callable[[], None],
+        self, server: asyncio.Protocol, *, began: Call, refused: Callable[[Refusal], None], ended: Call
     ) -> None:
         self._server, self._began, self._refused, self._ended = server, began, refused, ended
         self._transport: asyncio.Transport | None = None
@@ -101,7 +93,7 @@ class Gate(asyncio.Protocol):
         elif isinstance(self._transport, Tls):
             self._transport.linger()
         else:
-            transports.close_lingering(self._transport)
+            close_lingering(self._transport)
 
     @override
     def eof_received(self) -> bool | None:

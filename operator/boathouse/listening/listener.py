@@ -23,10 +23,8 @@ from boathouse.listening.gate import Gate
 from boathouse.listening.transports import Tls
 
 _log = logging.getLogger(__name__)
-
 BACKLOG: Final = 1024
-BATCH: Final = 20
-PAUSE_S: Final = 0.01
+BATCH, PAUSE_S = 20, 0.01
 """After this number of accepted connections, the listener pauses for this time, so that the loop does other work."""
 STARVED_S: Final = 1.0
 """Pause when the process has no file descriptor left."""

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from typing_extensions import Buffer, override
 
-LINGER_S: Final = 1.0
-LINGER_BYTES: Final = 256 * 1024
+LINGER_S, LINGER_BYTES = 1.0, 256 * 1024
 _dropped: Final = bytearray(16 * 1024)
 """Receives what is dropped, of all connections."""
 
@@ -35,8 +34,6 @@ def close_lingering(transport: asyncio.Transport) -> None:
 
 
 class _Dropping(asyncio.BufferedProtocol):
-    """Drops what a client sends, up to a number of bytes and for a time."""
-
     def __init__(self, transport: asyncio.Transport, protocol: asyncio.BaseProtocol) -> None:
         self._transport, self._protocol = transport, protocol
         self._left_bytes = LINGER_BYTES
@@ -59,18 +56,13 @@ class _Dropping(asyncio.BufferedProtocol):
 
 
 BUFFER_BYTES: Final = 4 * 1024
-"""Size of the buffer for encrypted data, which each connection has."""
 PLAIN_BYTES: Final = 16 * 1024
-"""Maximum size of a piece of decrypted data: a TLS record."""
 HANDSHAKE_BYTES: Final = 16 * 1024
 """Maximum size of what a client sends in its handshake; usual ones send 0.5 to 3 KiB."""
 
 
 class Tls(asyncio.BufferedProtocol, asyncio.Transport):
-    """The server's side of TLS: the protocol of a socket, and the transport of another protocol.
-
-    That is connected after the handshake, but is told of a lost connection also before.
-    """
+    """The server's side of TLS: the protocol of a socket, and the transport of another, after the handshake."""
 
     def __init__(self, protocol: asyncio.Protocol, context: ssl.SSLContext) -> None:
         super().__init__()

@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
+MAX_ARGUMENTS_BYTES: Final = 64 * 1024
 RULES = "x-kubernetes-validations"
 ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
 
@@ -45,6 +46,17 @@ def rules(*cel_rules: dict[str, Any], **keywords: Any) -> dict[str, Any]:
 def holds(expression: str, message: str) -> dict[str, Any]:
     """Return the `json_schema_extra` of a field with one CEL rule."""
     return rules(rule(expression, message))
+
+
+def arguments(together: str) -> JsonDict:
+    """Return the `json_schema_extra` of a program's arguments, whose bytes count `together`."""
+    return ATOMIC | rules(
+        rule(r"self.all(each, !each.matches('\\x00'))", "arguments have no NUL: remove it"),
+        rule(
+            f"self.map(each, bytes(each).size()).sum() <= {MAX_ARGUMENTS_BYTES}",
+            f"arguments may have {MAX_ARGUMENTS_BYTES} bytes {together}: put long texts into a file",
+        ),
+    )
 
 
 def checked(*cel_rules: dict[str, Any]) -> pydantic.ConfigDict:
@@ -143,6 +155,7 @@ MAX_QUALIFIED_NAME = 317
 SHORT_KEYS = rule(
     f"self.all(key, key.size() <= {MAX_QUALIFIED_NAME})", f"a name has at most {MAX_QUALIFIED_NAME} characters"
 )
+MainClass = Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[A-Za-z_$][A-Za-z0-9_$.]*$")]
 Key = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")]
 
 
@@ -179,9 +192,7 @@ def spec_config(
     return pydantic.ConfigDict(json_schema_extra=apply)
 
 
-MAX_HADOOP_SETTINGS: Final = 256
-MAX_HADOOP_VALUE: Final = 4096
-
+MAX_HADOOP_SETTINGS, MAX_HADOOP_VALUE = 256, 4096
 _HADOOP_KEY: Final = "[A-Za-z0-9._-]{1,256}"
 _HADOOP_KEYS = rule(
     f"self.all(key, key.matches('^{_HADOOP_KEY}$'))",

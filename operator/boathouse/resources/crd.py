@@ -18,11 +18,7 @@ _REF = "#/$defs/"
 
 
 def structural_schema(model: type[pydantic.BaseModel]) -> dict[str, Any]:
-    """Return the structural schema of `model`, as a JSON value.
-
-    Raises:
-        ValueError: The model uses something that structural schemas cannot express, such as a union of two types.
-    """
+    """Return the structural schema of a model as JSON; raises `ValueError` if it cannot be one, as for a union."""
     schema = model.model_json_schema(by_alias=True, mode="validation")
     return _convert(schema, schema.get("$defs", {}), path=model.__name__)
 
@@ -50,10 +46,7 @@ def _convert(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dic
 
 
 def _resolve(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Replace references by their schema, and drop `null` alternatives.
-
-    Keywords next to a reference override those of its schema; the rules of both are kept.
-    """
+    """Replace references by their schema, whose rules are kept beside overriding keywords; drop `null` alternatives."""
     merged = dict(node)
     while True:
         if "$ref" in merged:

@@ -14,7 +14,6 @@ from boathouse.resources.mrjob import status
 from boathouse.resources.sparkapp.status import SPARKAPP
 
 ALL = (status.MRJOB, SPARKAPP, MRCLUSTER)
-"""The custom resources of all kinds."""
 HEADER = "# Generated from operator/boathouse/resources by `make manifests`; edit the models instead.\n"
 MAX_SIZE_BYTES = 170_000
 """Well below the 256 KiB of `kubectl apply`'s annotation."""

@@ -6,18 +6,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from boathouse.resources.base import (
-    Key,
-    Model,
-    ObjectName,
-    at_most_bytes,
-    checked,
-    holds,
-    map_list,
-    optional,
-    rule,
-    rules,
-)
+from boathouse.resources import base
+from boathouse.resources.base import Key, Model, ObjectName, checked, holds, optional, rule, rules
 
 MAX_ENV_BYTES = 128 * 1024
 _READ_BY_KUBERNETES: Final = re.compile(r"\$(?=[$(])")
@@ -76,14 +66,13 @@ Environment = Annotated[
     Field(
         max_length=128,
         json_schema_extra={
-            **map_list("name"),
-            **rules(at_most_bytes("self.map(e, bytes(e.name + (has(e.value) ? e.value : '')))", MAX_ENV_BYTES, "env")),
+            **base.map_list("name"),
+            **rules(
+                base.at_most_bytes("self.map(e, bytes(e.name + (has(e.value) ? e.value : '')))", MAX_ENV_BYTES, "env")
+            ),
         },
     ),
 ]
-"""The variables of a container."""
-
-
 S3_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 """Keys of the Secret of an S3 endpoint, and the variables that have their values in pods."""
 S3_TOKEN: Final = "AWS_SESSION_TOKEN"  # noqa: S105 - its name
@@ -116,11 +105,7 @@ class S3(Model):
     )
 
     def variables(self, given: Collection[str]) -> list[dict[str, Any]]:
-        """Return the environment variables of a container that have the keys and the token of the Secret.
-
-        Args:
-            given: names of the variables that the user sets; a token among them stays the user's.
-        """
+        """Return the variables with the Secret's keys, and its token unless the user has `given` that variable."""
         if self.secret_ref is None:
             return []
         keys: list[dict[str, Any]] = [{"key": key} for key in S3_KEYS]

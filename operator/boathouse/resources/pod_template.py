@@ -5,31 +5,16 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import (
-    ATOMIC,
-    SHORT_KEYS,
-    DnsLabel,
-    Model,
-    ObjectName,
-    at_most_bytes,
-    checked,
-    holds,
-    map_list,
-    optional,
-    rule,
-    rules,
-)
+from boathouse.resources import base
+from boathouse.resources.base import ATOMIC, DnsLabel, Model, ObjectName, checked, holds, optional, rule, rules
 
 _PREFIX = "([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?"
 _KEY = f"^{_PREFIX}[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
 _OURS = "{what} that begin with boathouse.dev/ or app.kubernetes.io/ belong to Boathouse: choose other names"
 _NOT_OURS = "self.all(key, !key.startsWith('boathouse.dev/') && !key.startsWith('app.kubernetes.io/'))"
-MAX_ANNOTATION_BYTES = 64 * 1024
-MAX_AFFINITY_BYTES = 64 * 1024
+MAX_ANNOTATION_BYTES = MAX_AFFINITY_BYTES = 64 * 1024
 _UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
-
-
-_ANNOTATIONS = at_most_bytes("self.map(key, bytes(self[key]))", MAX_ANNOTATION_BYTES, "annotations")
+_ANNOTATIONS = base.at_most_bytes("self.map(key, bytes(self[key]))", MAX_ANNOTATION_BYTES, "annotations")
 
 
 def _keys(what: str, *more: dict[str, str]) -> JsonDict:
@@ -41,7 +26,6 @@ def _keys(what: str, *more: dict[str, str]) -> JsonDict:
 
 
 def _listed(most: int, description: str, extra: JsonDict = ATOMIC) -> Any:
-    """Return an optional field that is a list."""
     return optional(description, max_length=most, json_schema_extra=extra)
 
 
@@ -77,23 +61,19 @@ class EnvFrom(Model):
     secret_ref: Source | None = optional("A Secret in the object's namespace.")
 
 
+_Label = Annotated[str, Field(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
+_Labels = Annotated[dict[str, _Label], Field(max_length=32, json_schema_extra=_keys("labels"))]
+_Annotation = Annotated[str, Field(max_length=4096)]
+_Annotations = Annotated[
+    dict[str, _Annotation], Field(max_length=32, json_schema_extra=_keys("annotations", _ANNOTATIONS))
+]
+
+
 class Metadata(Model):
     """Labels and annotations of task pods."""
 
-    labels: (
-        Annotated[
-            dict[str, Annotated[str, Field(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]],
-            Field(max_length=32, json_schema_extra=_keys("labels")),
-        ]
-        | None
-    ) = optional("Labels of the pods, beside those of Boathouse.")
-    annotations: (
-        Annotated[
-            dict[str, Annotated[str, Field(max_length=4096)]],
-            Field(max_length=32, json_schema_extra=_keys("annotations", _ANNOTATIONS)),
-        ]
-        | None
-    ) = optional("Annotations of the pods, beside those of Boathouse.")
+    labels: _Labels | None = optional("Labels of the pods, beside those of Boathouse.")
+    annotations: _Annotations | None = optional("Annotations of the pods, beside those of Boathouse.")
 
 
 class NodeRequirement(Model):
@@ -171,15 +151,14 @@ class LabelRequirement(Model):
     )
 
 
+_LabelValue = Annotated[str, Field(max_length=63)]
+_MatchLabels = Annotated[dict[str, _LabelValue], Field(max_length=8, json_schema_extra=rules(base.SHORT_KEYS))]
+
+
 class LabelSelector(Model):
     """Selects by labels; an empty selector selects everything."""
 
-    match_labels: (
-        Annotated[
-            dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=8, json_schema_extra=rules(SHORT_KEYS))
-        ]
-        | None
-    ) = optional("Labels with their values, all of which must match.")
+    match_labels: _MatchLabels | None = optional("Labels with their values, all of which must match.")
     match_expressions: list[LabelRequirement] | None = _listed(8, "Requirements on labels, all of which must hold.")
 
 
@@ -269,7 +248,7 @@ class TemplateFields(Model):
     """Fields of a spec for its task pods."""
 
     image_pull_secrets: list[LocalObject] | None = _listed(
-        16, "Secrets for pulling the image, in addition to those of the chart.", map_list("name")
+        16, "Secrets for pulling the image, in addition to those of the chart.", base.map_list("name")
     )
     service_account_name: DnsLabel | None = optional(
         "Service account, for workload identity. Its API token is not mounted. The job's author must have "
@@ -298,7 +277,7 @@ class Toleration(Model):
 
 
 NodeLabels = Annotated[
-    dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=32, json_schema_extra=rules(SHORT_KEYS))
+    dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=32, json_schema_extra=rules(base.SHORT_KEYS))
 ]
 """A node selector."""
 Tolerations = Annotated[list[Toleration], Field(max_length=32, json_schema_extra=ATOMIC)]

@@ -27,11 +27,7 @@ _FACTORS = {"": Decimal(1)} | _BINARY | _DECIMAL
 
 
 def parse(quantity: str | float) -> Decimal:
-    """Return the exact value of a quantity, at most `LARGEST` in magnitude.
-
-    Raises:
-        ValueError: The text is not a quantity.
-    """
+    """Return the exact value of a quantity, at most `LARGEST` in magnitude; raises `ValueError` if it is none."""
     text = str(quantity)
     match = _GRAMMAR.fullmatch(text)
     if match is None:

@@ -25,17 +25,11 @@ def about(description: str, **constraints: Any) -> Any:
 
 def rfc3339(epoch_s: float | None) -> str | None:
     """Return the UTC timestamp to the second; None stays None."""
-    if epoch_s is None:
-        return None
-    return dt.datetime.fromtimestamp(int(epoch_s), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if epoch_s is None else dt.datetime.fromtimestamp(int(epoch_s), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def epoch(timestamp: str | None) -> float | None:
-    """Return seconds since 1970; None stays None.
-
-    Raises:
-        ValueError: The text is not a timestamp.
-    """
+    """Return seconds since 1970, None for None; raises `ValueError` if the text is not a timestamp."""
     return dt.datetime.fromisoformat(timestamp).timestamp() if timestamp else None
 
 
@@ -45,11 +39,6 @@ def _alias(name: str) -> str:
 
 
 def _epoch(timestamp: object) -> float:
-    """Return the seconds of a timestamp since 1970.
-
-    Raises:
-        ValueError: It is none.
-    """
     epoch_s = epoch(timestamp) if isinstance(timestamp, str) else None
     if epoch_s is None:
         raise ValueError("a timestamp is a text such as 2026-01-01T00:00:00Z")

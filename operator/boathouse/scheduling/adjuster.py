@@ -8,7 +8,6 @@ cycle until the policy learns what came of them, so each is idempotent: one that
 silently.
 """
 
-import asyncio
 import dataclasses
 import math
 from collections.abc import Callable, Coroutine
@@ -20,7 +19,7 @@ from boathouse.resources import quantity
 from boathouse.scheduling import jobs, outcomes
 from boathouse.scheduling.pods import facts, requests, rows
 from boathouse.scheduling.pods.states import PodState
-from boathouse.scheduling.state import ClusterState, Part
+from boathouse.scheduling.state import ClusterState, Part, WorkingPart
 from boathouse.suspension import stages, suspending
 from boathouse.suspension.stages import USER, Reason, Stage, SuspensionRecord
 from boathouse.telemetry import logs
@@ -30,8 +29,7 @@ from boathouse_task import contract
 log = logs.get(__name__)
 
 MOST_SUSPENDING = 64  # suspensions in flight: further ones are refused, and decided again
-MOST_OF_NAMESPACE = 16
-"""Suspensions of one namespace in flight: a task that never acknowledges takes a place for several seconds."""
+MOST_OF_NAMESPACE = 16  # those of one namespace: a task that never acknowledges takes a place for several seconds
 NO_CLUSTER = "NoCluster"
 _WRITES = 16
 
@@ -113,7 +111,7 @@ def _requirements(pod: facts.PodFacts, size: model.Resources) -> dict[str, wire.
     return {"requests": wanted, "limits": limits} if limits else {"requests": wanted}
 
 
-class Adjuster(Part):
+class Adjuster(WorkingPart):
     """Carries out what is decided of running tasks."""
 
     def __init__(self, state: ClusterState, *, finished: Callable[[rows.PodRow, outcomes.Outcome], None]) -> None:
@@ -127,16 +125,6 @@ class Adjuster(Part):
         self._suspending = suspending.Suspending(state, self._places)
         self._resizing = Resizing(state, self._places)
         self._in_flight: set[model.TaskId] = set()
-        self._group: asyncio.TaskGroup | None = None
-
-    async def run(self) -> None:
-        """Work until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            self._group = group
-            try:
-                await asyncio.Event().wait()
-            finally:
-                self._group = None  # what is decided from now on must not begin
 
     def next_s(self) -> float:
         """Return when `keep` is due without an event; infinity for never."""

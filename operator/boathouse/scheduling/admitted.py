@@ -29,8 +29,7 @@ class Changes:
 
     # requests in addition to those of the manifest
     more: model.Resources = model.Resources()  # noqa: RUF009 - frozen
-    # constraints in addition to, or in place of, those of the manifest
-    constraints: model.Constraints = model.UNCONSTRAINED
+    constraints: model.Constraints = model.UNCONSTRAINED  # in addition to, or in place of, those of the manifest
 
     def applied(self, task_class: model.TaskClass) -> model.TaskClass:
         """Return a class with the changes."""
@@ -51,19 +50,13 @@ class Changes:
 
 
 def changes(manifest: dict[str, Any], pod: wire.PodView) -> Changes | None:
-    """Return what admission has added to the pod of a manifest; None for nothing that concerns its node.
-
-    Raises ValueError if the pod has constraints or amounts that cannot be represented.
-    """
+    """Return what admission has added to the pod of a manifest; None for nothing that concerns its node."""
     specs = msgspec.convert(manifest, wire.PodView).spec, pod.spec
-    planned, admitted = (  # without a status, so by the spec alone
+    views = [  # without a status, so by the spec alone
         wire.PodView(metadata=pod.metadata, spec=msgspec.structs.replace(spec, node_name="")) for spec in specs
-    )
+    ]
     return _difference(
-        *(
-            (translate.resources_of(requests.pod_requests(view)), translate.constraints(view))
-            for view in (planned, admitted)
-        )
+        *((translate.resources_of(requests.pod_requests(view)), translate.constraints(view)) for view in views)
     )
 
 

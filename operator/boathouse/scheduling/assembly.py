@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from boathouse.cluster import boundary, catalogue, client, informer, retries, views
-from boathouse.cluster import events as event_writer
+from boathouse.cluster import boundary, catalogue, client, election, events, informer, retries, views
 from boathouse.resources import names
-from boathouse.scheduling import consistency, gauges, outlived, scheduler, shadow, showing, transforms, writer
+from boathouse.scheduling import consistency, gauges, outlived, scheduler, shadow, showing, transforms
 from boathouse.scheduling.options import Options
 from boathouse.scheduling.pods import ownership
 from boathouse.scheduling.state import ClusterState
@@ -32,8 +31,8 @@ class Scheduling:
     def __init__(
         self,
         api: client.ApiClient,
-        leader: writer.Leadership,
-        events: event_writer.EventWriter,
+        leader: election.LeaderElection,
+        events: events.EventWriter,
         metrics: Metrics,
         *,
         profile: framework.Profile,

@@ -71,10 +71,7 @@ class ConsistencyChecker(Part):
         return not differences
 
     async def _watch_drift(self, watch: Watch) -> list[str]:
-        """Compare a watch with a LIST, and again after its next message, because a watch may be behind without drift.
-
-        Raises errors.ClusterError if the LIST failed, or the watch had no message, so nothing was compared.
-        """
+        """Compare a watch with a LIST, and again after its next message, for a watch may be behind without drift."""
         first = await watch.compare()
         if not first:
             return []

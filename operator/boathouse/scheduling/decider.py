@@ -15,7 +15,6 @@ from boathouse_policies import framework, model
 
 log = logs.get(__name__)
 
-
 CONDITIONS_EVERY_S = 0.5
 ADVISED_EVERY_S = 1.0  # maximum time between two cycles while a controller of the profile has something to watch
 Advice: TypeAlias = model.Resize | model.Suspend | model.Resume | model.Scale | model.Speculate
@@ -46,11 +45,10 @@ class PendingPods(Part):
         if not self._options.pending_ahead:
             return
         self._note(plan, self._clock())
-        for class_id in list(self._due):
-            queued = self._queue.get(class_id)
-            for task in queued.pool.pending()[: self._options.pending_ahead] if queued is not None else ():
+        for queued in filter(None, map(self._queue.get, list(self._due))):
+            for task in queued.pool.pending()[: self._options.pending_ahead]:
                 row = self._pods.get(task.id)
-                if row is None or queued is None or task.expected or self._jobs.backoff_of(row) is not None:
+                if row is None or task.expected or self._jobs.backoff_of(row) is not None:
                     continue  # the API server would refuse these pods too
                 if (operation := self._pods.decide_ahead(task, queued.task_class)) is not None:
                     yield operation
@@ -94,11 +92,9 @@ class Decider(Part):
         super().__init__(state)
         self._ahead = PendingPods(state)
         self._reservations = reservations.Reservations(state)
-        self._conditions_due_s = math.inf
-        self._conditions_at_s = -math.inf
+        self._conditions_due_s, self._conditions_at_s, self._cycle_s = math.inf, -math.inf, -math.inf
         self._advice: list[Advice] = []
         self._reserved: set[tuple[model.NodeName, model.ClassId]] = set()
-        self._cycle_s = -math.inf
 
     def take_advice(self) -> list[Advice]:
         """Return the decisions about running tasks and clusters since the last call."""
@@ -143,10 +139,7 @@ class Decider(Part):
         yield from self._ahead.decide(plan)
 
     def _cycle(self, now_s: float) -> framework.Plan:
-        """Run the cycle. If it raises, set the jobs aside that cause the error, and run it without them.
-
-        Raises Exception if the cycle raised, but with no single job. Run it again, with all tasks of each job.
-        """
+        """Run the cycle. If a job makes it raise, set that aside, and run it without; else the error is raised."""
         try:
             plan = self._run(now_s)
         except Exception:
@@ -186,14 +179,12 @@ class Decider(Part):
 
     def _report_reserved(self) -> None:
         """Publish an event for each node that was newly reserved when the last cycle began, once for each owner."""
-        reserved = {
-            (reservation.node, reservation.task_class): reservation
-            for reservation in self._state.profile.reserve.reservations()
-        }
+        reservations_now = self._state.profile.reserve.reservations()
+        reserved = {(reserved.node, reserved.task_class): reserved.wait_s for reserved in reservations_now}
         for node, task_class in reserved.keys() - self._reserved:
             for entry, _ in self._jobs.all_gangs():
                 if entry.factory is not None and entry.class_of(task_class) is not None:
-                    note = f"{node} is reserved for its pods; predicted wait {reserved[node, task_class].wait_s:.0f} s"
+                    note = f"{node} is reserved for its pods; predicted wait {reserved[node, task_class]:.0f} s"
                     self._conditions.note_job(entry.job, entry.factory.resource, "Reserved", note)
         self._reserved = set(reserved)
 
@@ -217,7 +208,6 @@ class Decider(Part):
                 continue
             if decision.task_class.is_short:
                 self._reservations.reserve(decision)
-                self._jobs.touch(decision.job.id)
             else:
                 expected.setdefault(decision.job.id, []).append(decision)
         for decision in decisions:
@@ -226,7 +216,6 @@ class Decider(Part):
                 continue
             for reservation in expected.pop(operation.task_class.job, ()):
                 self._reservations.reserve(reservation)
-                self._jobs.touch(reservation.job.id)
             yield operation
         self._jobs.changed.update(expected)  # their drivers cannot start after all
 
@@ -255,9 +244,8 @@ class Decider(Part):
         row = self._pods.get(placement.task.id)
         operation = table.OUTDATED if row is None else self._pods.decide(row, placement)
         if isinstance(operation, rows.Operation):
-            for name, value in placement.figures:
-                if name == "slowdown":
-                    self._counters.placement_slowdown.observe(value)
+            if (slowdown := dict(placement.figures).get("slowdown")) is not None:
+                self._counters.placement_slowdown.observe(slowdown)
             return operation
         if row is not None and row.state is not PodState.CREATING:  # otherwise its response is awaited
             self._jobs.mark_changed(row)
@@ -266,7 +254,5 @@ class Decider(Part):
 
     def _update_conditions(self) -> None:
         for row in self._pods.waiting():
-            if row.state is not PodState.PENDING or row.facts is None or row.task is None:
-                continue
-            if (why := self._diagnoses.of_pod(row)) is not None:
+            if row.state is PodState.PENDING and (why := self._diagnoses.of_pod(row)) is not None:
                 self._conditions.set_pending(row, why)

@@ -1,6 +1,5 @@
 """Effects out: a queue of operations, and workers that write them. What came of each is an event for the intake."""
 
-import asyncio
 import collections
 import dataclasses
 import json
@@ -8,14 +7,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from typing_extensions import override
+
 from boathouse import fair
 from boathouse.cluster import boundary, catalogue, wire
 from boathouse.resources import names
 from boathouse.scheduling import admitted, gangs, jobs, outcomes, reasons
 from boathouse.scheduling.pods import rows, translate
-from boathouse.scheduling.state import ClusterState, Part
-from boathouse.scheduling.volumes import book
-from boathouse.scheduling.volumes import objects as volume_writer
+from boathouse.scheduling.state import ClusterState, WorkingPart
+from boathouse.scheduling.volumes import book, objects
 from boathouse.telemetry import logs
 from boathouse_policies import model
 
@@ -28,23 +28,22 @@ LONGEST_FIGURES = 512  # maximum size of the annotation with figures, in charact
 _OF_SIZE = {names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION}  # annotations of a pod that follow from its size
 
 
-class Executor(Part):
+class Executor(WorkingPart):
     """Writes operations, several at a time, of several namespaces in turn."""
 
     def __init__(
         self, state: ClusterState, *, finished: Callable[[rows.Operation, outcomes.Outcome, float], None]
     ) -> None:
         super().__init__(state)
-        self._volume_writer = volume_writer.VolumeWriter(state.api, state.leader, state.volumes)
+        self._volume_writer = objects.VolumeWriter(state.api, state.leader, state.volumes)
         self._finished = finished
         self._parked: list[rows.Operation] = []  # no worker waits for volumes: that may take minutes
         self.operations: fair.FairQueue[rows.Operation] = fair.FairQueue(state.options.workers, slow_start=SLOW_START)
-        self._group: asyncio.TaskGroup | None = None
 
     def start(self, operation: rows.Operation) -> None:
         """Queue an operation."""
         self.operations.put(operation.row.namespace, operation)
-        self._begin()
+        self._begin_queued()
 
     def check_volumes(self) -> None:
         """Queue the operations whose volumes are bound, and fail those whose volumes cannot be bound."""
@@ -68,7 +67,7 @@ class Executor(Part):
         if failed is not None or self._clock() < operation.until_s:
             return failed
         message = f"the volumes of {', '.join(promise.claims)} were not bound in {VOLUMES_BOUND_WITHIN_S:.0f} s"
-        return outcomes.NotDone(reason=volume_writer.TIMED_OUT, message=message)
+        return outcomes.NotDone(reason=objects.TIMED_OUT, message=message)
 
     def _set_aside(self, operation: rows.Operation, error: Exception) -> outcomes.NotDone:
         """Report that a pod cannot be written because of a fault, and return the outcome, after which it is retried."""
@@ -90,17 +89,8 @@ class Executor(Part):
             else:
                 self._state.set_job_aside(entry, error)
 
-    async def run(self) -> None:
-        """Work until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            self._group = group
-            self._begin()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                self._group = None  # what is decided from now on must not begin
-
-    def _begin(self) -> None:
+    @override
+    def _begin_queued(self) -> None:
         while self._group is not None and (taken := self.operations.take()) is not None:
             self._group.create_task(self._work(*taken))
 
@@ -125,7 +115,7 @@ class Executor(Part):
             raise
         finally:
             self.operations.done(namespace, succeeded=succeeded)
-        self._begin()
+        self._begin_queued()
 
     async def _carry_out(self, operation: rows.Operation) -> outcomes.Outcome | book.Revisions:
         if operation.row.report is not None:

@@ -71,7 +71,7 @@ def members(
     children = pods.children.of(driver.key).values() if driver is not None else ()
     return Members(
         driver=driver,
-        expected=[row for task in gang.expected if (row := pods.get(task)) is not None],
+        expected=list(filter(None, map(pods.get, gang.expected))),
         executors=[
             executor(row, is_held=_may_bind(row) and is_held(row))
             for row in children
@@ -96,8 +96,7 @@ def executor(row: rows.PodRow, *, is_held: bool = False) -> gang_minimum.Executo
 
 def reserved(gang: gang_minimum.Gang, pods: table.PodTable) -> list[tuple[rows.PodRow, model.Create]]:
     """Return the expected tasks that have a reservation, with that."""
-    expected = [row for task in gang.expected if (row := pods.get(task)) is not None]
-    return [(row, row.reserved) for row in expected if row.reserved is not None]
+    return [(row, row.reserved) for row in filter(None, map(pods.get, gang.expected)) if row.reserved is not None]
 
 
 def former_places(gang: gang_minimum.Gang, pods: table.PodTable) -> tuple[model.NodeName, ...]:

@@ -117,7 +117,7 @@ class SchedulerGauges(Part):
             Gauge(
                 "boathouse_lent_cpu_cores",
                 "CPU requests of suspended tasks that their nodes have free",
-                lambda: sum(map(_lent_milli, self._suspended())) / _MILLI,
+                lambda: sum(self._lent_milli()) / _MILLI,
             ),
             Gauge(
                 "boathouse_owed_cpu_cores",
@@ -159,6 +159,10 @@ class SchedulerGauges(Part):
 
     def _suspended(self) -> list[facts.PodFacts]:
         return [row.facts for row in self._pods.suspensions() if row.facts and row.facts.stage is Stage.SUSPENDED]
+
+    def _lent_milli(self) -> list[int]:
+        lent = [(pod.suspension, pod.resources.cpu_milli) for pod in self._suspended()]
+        return [max(0, record.cpu_request_milli - held_milli) for record, held_milli in lent if record is not None]
 
     def _pending_pods(self) -> Reading:
         gated = [row.facts is not None and row.facts.is_gated for row in self._pods.waiting()]
@@ -204,10 +208,6 @@ class SchedulerGauges(Part):
         busy = {name for name in queues if demand[str(name)] != (0, 0)}
         total = sum(queues[name].weight for name in busy)
         return {(str(name),): queues[name].weight / total if name in busy else 0.0 for name in queues}
-
-
-def _lent_milli(pod: facts.PodFacts) -> int:
-    return 0 if pod.suspension is None else max(0, pod.suspension.cpu_request_milli - pod.resources.cpu_milli)
 
 
 def _of_queues(name: str, which: str, read: Callable[[], dict[str, tuple[int, int]]]) -> tuple[Gauge, Gauge]:

@@ -124,18 +124,12 @@ class Intake(Part):
 
     def on_quota(self, change: store.Change[views.QuotaView]) -> None:
         """Take in a change of a ResourceQuota: what gangs request together is compared with it."""
-        if isinstance(change, store.Deleted):
-            self._quotas.remove(change.old.metadata)
-        else:
-            self._quotas.set(change.new)
+        self._quotas.set(store.subject(change), is_gone=isinstance(change, store.Deleted))
         self._wake()
 
     def on_device_class(self, change: store.Change[views.DeviceClassView]) -> None:
         """Take in a change of a DeviceClass: the reasons of pods that fit no node may change."""
-        if isinstance(change, store.Deleted):
-            self._devices.remove(change.old.metadata.name)
-        else:
-            self._devices.set(change.new)
+        self._devices.set(store.subject(change), is_gone=isinstance(change, store.Deleted))
         self._diagnoses.expire()
         self._nodes_changed()
 
@@ -249,10 +243,7 @@ class Intake(Part):
         self._wake()
 
     def _problem(self, row: rows.PodRow, pod: facts.PodFacts) -> PendingReason | None:
-        """Admit a foreign pod; return the reason if it is not admitted.
-
-        Raises ValueError, ArithmeticError if it cannot be represented.
-        """
+        """Admit a foreign pod; return the reason if it is not admitted."""
         if not pod.is_bindable or (row.parent is not None and not self._jobs.has_driver(pod)):
             self._jobs.dismiss(row)
             return None

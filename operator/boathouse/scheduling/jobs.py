@@ -52,10 +52,7 @@ class PodFactory(Protocol):
         node: model.NodeName | None,
         expected: model.Resources | None = None,
     ) -> dict[str, Any]:
-        """Return a pod's manifest without the epoch.
-
-        `expected` is the size that was chosen for the pods that this pod creates; None if it creates none.
-        """
+        """Return a pod's manifest without the epoch. `expected` is the size chosen for the pods that it creates."""
         ...
 
 
@@ -84,16 +81,12 @@ class Entry:
     lacks_nodes: bool = False  # whether that is only because no present nodes could hold it
     hidden: str = ""  # why a gang that waits for nodes does not show itself to a cluster autoscaler; empty if it does
     has_begun: bool = False  # whether the driver of the gang has a node
-    # tasks of a gang that has begun and lacks part of its minimum: they go before all others
-    first: Sequence[rows.PodRow] = ()
-    # until when its author suspends its reducers that lack map output; None if not
-    suspend_until_s: float | None = None
-    # its submitted classes as its owner submitted them, without what admission adds
-    planned: tuple[model.TaskClass, ...] = ()
+    first: Sequence[rows.PodRow] = ()  # tasks of a begun gang that lacks part of its minimum: they go before all others
+    suspend_until_s: float | None = None  # until when its author suspends its reducers that lack map output
+    planned: tuple[model.TaskClass, ...] = ()  # its classes as its owner submitted them, without what admission adds
     # what admission adds to the pods of a class, once a pod of it was admitted; None for nothing
     admission: dict[model.ClassId, admitted.Changes | None] = dataclasses.field(default_factory=dict)
-    # limits of the driver's pod and of an expected one; None if not yet computed
-    limits: gang_minimum.Limits | None = None
+    limits: gang_minimum.Limits | None = None  # limits of the driver's pod and of an expected one, once computed
     # classes whose pods are created without a node, because a webhook refuses dry runs
     unpredictable: set[model.ClassId] = dataclasses.field(default_factory=set)
 
@@ -150,8 +143,7 @@ class Jobs:
         self.gangs: set[model.JobId] = set()
         self.by_hand: set[model.JobId] = set()  # jobs of which the author suspends reducers
         self.touched: dict[model.JobId, None] = {}  # jobs with a gang of which a task changed
-        # jobs of all of whose tasks the scheduling queue is told before the next cycle
-        self.changed: set[model.JobId] = set()
+        self.changed: set[model.JobId] = set()  # jobs of all of whose tasks the queue is told before the next cycle
         self.changing = admitted.Namespaces()  # namespaces whose admission changes pods
 
     # Submitted jobs
@@ -276,10 +268,7 @@ class Jobs:
         return is_reclassified
 
     def _class_of(self, pod: facts.PodFacts, job: model.JobId | None = None) -> model.TaskClass:
-        """Return the class of a foreign pod, with the labels that selectors of pods depend on.
-
-        Raises UnreadablePodError if the pod cannot be represented.
-        """
+        """Return the class of a foreign pod, with the labels that selectors of pods depend on."""
         shown = functools.partial(self._pods.ledger.tallies.shown, pod.metadata.namespace)
         return ownership.foreign_class(pod, job, shown)
 
@@ -366,10 +355,7 @@ class Jobs:
             self.changed.add(job)
 
     def sync(self) -> list[tuple[Entry, Exception]]:
-        """Update the scheduling queue with changed jobs, or if possible only with their changed tasks.
-
-        Returns the jobs that the queue rejected, with the error.
-        """
+        """Update the scheduling queue with changed jobs or tasks; return the jobs that it rejected, with the error."""
         failures = []
         self._retry_excess()
         for row in self._changed_rows:

@@ -4,10 +4,10 @@ What a gang will create must fit its quotas together. The API server refuses an 
 its driver requests the next one, without a word to anybody. So a driver starts only when its namespace's quotas have
 room for it and for its minimum of executors.
 
-A shape is the requests and constraints that pods of one owner share, a task class. Each shape is compared with the
-nodes whenever nodes change, and each set of constraints is evaluated for every node. Without limits, a namespace with
-thousands of shapes, or with constraints of a megabyte, would delay the pods of all others. A shape beyond the limits
-is pending until others of its namespace were placed or deleted. New constraints are evaluated a few at a time.
+A shape is the requests and constraints that pods of one owner share, a task class. Each is compared with all nodes.
+Without limits, a namespace with thousands of shapes, or with constraints of a megabyte, would delay the pods of all
+others. A shape beyond the limits is pending until others of its namespace were placed or deleted. New constraints are
+evaluated a few at a time.
 """
 
 import collections
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from boathouse import fair
-from boathouse.cluster import views, wire
+from boathouse.cluster import views
 from boathouse.resources.config import TenantLimits
 from boathouse.scheduling.pods import indexes, requests, translate
 from boathouse.scheduling.pods.states import PendingReason
@@ -30,16 +30,6 @@ Amounts = Mapping[str, int]
 """By resource name, as `Resources.by_name`, and by line of `translate.LIMITS`: millicores, bytes, counts."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaLine:
-    """A line of a quota that counts pods or what they request."""
-
-    name: str  # the name that the quota has for the resource
-    resource: str
-    hard: int  # the limit, in nano-units
-    used: int
-
-
 class Quotas:
     """The quotas of all namespaces."""
 
@@ -47,15 +37,14 @@ class Quotas:
         self._quotas: dict[str, dict[str, views.QuotaView]] = {}
         self.changed: set[str] = set()  # namespaces with a quota that changed since this was last cleared
 
-    def set(self, quota: views.QuotaView) -> None:
-        """Add or replace a quota."""
-        self._quotas.setdefault(quota.metadata.namespace, {})[quota.metadata.name] = quota
-        self.changed.add(quota.metadata.namespace)
-
-    def remove(self, metadata: wire.ObjectMeta) -> None:
-        """Remove a quota."""
-        indexes.discard(self._quotas, metadata.namespace, metadata.name)
-        self.changed.add(metadata.namespace)
+    def set(self, quota: views.QuotaView, *, is_gone: bool = False) -> None:
+        """Add, replace or remove a quota."""
+        namespace, name = quota.metadata.namespace, quota.metadata.name
+        if is_gone:
+            indexes.discard(self._quotas, namespace, name)
+        else:
+            self._quotas.setdefault(namespace, {})[name] = quota
+        self.changed.add(namespace)
 
     def __contains__(self, namespace: str) -> bool:
         return namespace in self._quotas
@@ -85,26 +74,26 @@ class Quotas:
             promised_total.update(amounts)
         refusal = None
         for name, quota in sorted(self._quotas[namespace].items()):
-            for limit in _limits(quota) if _matches(quota.spec, priority_class) else ():
-                nano_per_unit = requests.NANO_PER_MILLI if _is_cpu(limit.resource) else requests.NANO
-                need, promised_amount, held_amount = (
-                    quantities.get(limit.resource, 0) * nano_per_unit for quantities in (wanted, promised_total, held)
-                )
-                if need > limit.hard:
-                    return _reason(EXCEEDS_QUOTA, name, limit, need, "allows")
-                used = limit.used + promised_amount - held_amount
-                if need and used + need > limit.hard and refusal is None:
-                    refusal = _reason(QUOTA_EXCEEDED, name, dataclasses.replace(limit, used=used), need, "has left")
+            for line, resource, hard, used in _limits(quota) if _matches(quota.spec, priority_class) else ():
+                unit = requests.NANO_PER_MILLI if _is_cpu(resource) else requests.NANO
+                need, more, less = (amounts.get(resource, 0) * unit for amounts in (wanted, promised_total, held))
+                if need > hard:
+                    return _reason(EXCEEDS_QUOTA, line, resource, need, f"quota {name} allows", hard)
+                left = hard - (used + more - less)
+                if need and need > left and refusal is None:
+                    refusal = _reason(QUOTA_EXCEEDED, line, resource, need, f"quota {name} has left", max(0, left))
         return refusal
 
 
-def _limits(quota: views.QuotaView) -> Iterator[QuotaLine]:
-    """Yield the lines that concern pods; one that cannot be read limits nothing."""
-    for name, hard in (quota.status.hard or quota.spec.hard).items():
-        if (resource := _resource(name)) is not None:
+def _limits(quota: views.QuotaView) -> Iterator[tuple[str, str, int, int]]:
+    """Yield the lines that concern pods, with their resource, the limit and what is used of it, both in nano-units.
+
+    A line that cannot be read limits nothing.
+    """
+    for line, hard in (quota.status.hard or quota.spec.hard).items():
+        if (resource := _resource(line)) is not None:
             with contextlib.suppress(ValueError):
-                used = requests.nano(quota.status.used.get(name, "0"))
-                yield QuotaLine(name=name, resource=resource, hard=requests.nano(hard), used=used)
+                yield line, resource, requests.nano(hard), requests.nano(quota.status.used.get(line, "0"))
 
 
 def _resource(name: str) -> str | None:
@@ -138,14 +127,11 @@ def _is_cpu(resource: str) -> bool:
     return resource in {"cpu", "limits.cpu"}
 
 
-def _reason(reason: str, quota: str, limit: QuotaLine, need: int, verb: str) -> PendingReason:
-    left = limit.hard if verb == "allows" else max(0, limit.hard - limit.used)
-    amounts = map(requests.milli if _is_cpu(limit.resource) else requests.ones, (need, left))
-    wanted, given = (model.readable(limit.resource.removeprefix("limits."), amount) for amount in amounts)
-    return PendingReason(
-        reason,
-        f"the driver and its minimum of executors request {wanted} {limit.name}, and quota {quota} {verb} {given}",
-    )
+def _reason(reason: str, line: str, resource: str, need: int, verb: str, left: int) -> PendingReason:
+    amounts = map(requests.milli if _is_cpu(resource) else requests.ones, (need, left))
+    wanted, given = (model.readable(resource.removeprefix("limits."), amount) for amount in amounts)
+    who = "the driver and its minimum of executors"
+    return PendingReason(reason, f"{who} request {wanted} {line}, and {verb} {given}")
 
 
 TOO_COMPLEX = "TooComplex"
@@ -188,8 +174,7 @@ class _Used:
     namespace: str
     at_s: float  # time of the last count of the pending classes
     shapes: set[model.ClassId] = dataclasses.field(default_factory=set)
-    # number of constraints of each different set
-    constraints: dict[model.Constraints, int] = dataclasses.field(default_factory=dict)
+    constraints: dict[model.Constraints, int] = dataclasses.field(default_factory=dict)  # how many of each set
     total: int = 0
 
     def add(self, task_class: model.ClassId, constraints: model.Constraints) -> None:

@@ -21,8 +21,7 @@ class Options:
     workers: int = 32
     coalesce_s: float = 0.01  # minimum time between two cycles, so that concurrent events are decided together
     idle_s: float = 5.0
-    # labels and annotations of pods that kinds read, in addition to those of all pods
-    pod_labels: frozenset[str] = frozenset()
+    pod_labels: frozenset[str] = frozenset()  # labels and annotations that kinds read, in addition to those of all pods
     pod_containers: frozenset[str] = frozenset({names.CONTAINER})  # containers of tasks whose statuses kinds read
     stall_s: float = 60.0  # time without a round of the loop after which the process is unhealthy
     # limits of a namespace: of its status writes, and of the shapes of its pending pods

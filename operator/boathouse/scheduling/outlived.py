@@ -1,24 +1,21 @@
 """End pods whose own container has ended while containers that admission injected run on, such as a proxy.
 
-A deadline ends such a pod: unlike a deletion it keeps the pod's object and its logs, and its room comes free. The exit
-code of its own container, which is its result, is written with the deadline, so that what the kubelet then says of the
-pod is not mistaken for it.
+A deadline ends such a pod: unlike a deletion it keeps the pod's object and its logs. The exit code of its own container
+is written with the deadline, so that what the kubelet then says of the pod is not mistaken for the result.
 """
 
 import collections
 from collections.abc import Callable
 from typing import Final
 
-from boathouse.cluster import client, errors, store
+from boathouse.cluster import client, election, errors, store
 from boathouse.resources import names
-from boathouse.scheduling import writer
 from boathouse.scheduling.pods import facts
 from boathouse.telemetry import logs
 
 log = logs.get(__name__)
 
-PATIENCE_S: Final = 5.0
-"""Time in which the other containers may end by themselves, or the creator of the pod may delete it."""
+PATIENCE_S: Final = 5.0  # the other containers may end by themselves, or the pod's creator may delete it
 RETRY_S: Final = 30.0
 ROUND_S: Final = 0.5
 PER_NAMESPACE: Final = 8
@@ -28,7 +25,7 @@ PER_ROUND: Final = 64  # maximum number of pods that are ended in a round, of a 
 class OutlivedPods:
     """Pods to end. The watch shows them again after a restart, so nothing else is stored."""
 
-    def __init__(self, api: client.ApiClient, leader: writer.Leadership, clock: Callable[[], float]) -> None:
+    def __init__(self, api: client.ApiClient, leader: election.LeaderElection, clock: Callable[[], float]) -> None:
         self._api, self._leader, self._clock = api, leader, clock
         self._pods: dict[str, tuple[float, facts.PodFacts]] = {}  # when it is due, by UID
 

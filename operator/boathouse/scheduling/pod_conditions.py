@@ -10,9 +10,8 @@ import math
 from collections.abc import Callable
 
 from boathouse import fair
-from boathouse.cluster import boundary, catalogue, client, errors, retries, server_time, wire
-from boathouse.cluster import events as event_writer
-from boathouse.scheduling import outcomes, writer
+from boathouse.cluster import boundary, catalogue, client, election, errors, events, retries, server_time, wire
+from boathouse.scheduling import outcomes
 from boathouse.scheduling.pods import rows
 from boathouse.scheduling.pods.states import PendingReason, PendingReport
 from boathouse.telemetry import logs, metrics
@@ -40,8 +39,8 @@ class PodConditions:
     def __init__(
         self,
         api: client.ApiClient,
-        leader: writer.Leadership,
-        events: event_writer.EventWriter,
+        leader: election.LeaderElection,
+        events: events.EventWriter,
         counters: metrics.SchedulerMetrics,
         clock: Callable[[], float],
         *,
@@ -102,26 +101,26 @@ class PodConditions:
             return
         report.events_at_s[why.reason] = now_s
         self._counters.event("FailedScheduling", "sent")
-        about = event_writer.reference(catalogue.PODS, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+        about = events.reference(catalogue.PODS, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
         self._events.publish(about, type_="Warning", reason="FailedScheduling", action="Scheduling", note=why.message)
 
     def scheduled(self, row: rows.PodRow, uid: str, node: model.NodeName) -> None:
         """Report that a pod was placed on a node."""
         self.forget(row)
         self._counters.event("Scheduled", "sent")
-        about = event_writer.reference(catalogue.PODS, row.namespace, row.name, uid)
+        about = events.reference(catalogue.PODS, row.namespace, row.name, uid)
         note = f"Successfully assigned {row.id} to {node}"
         self._events.publish(about, type_="Normal", reason="Scheduled", action="Binding", note=note)
 
     def warn(self, row: rows.PodRow, reason: str, note: str) -> None:
         """Publish a warning about a running pod."""
-        about = event_writer.reference(catalogue.PODS, row.namespace, row.name, row.uid or "")
+        about = events.reference(catalogue.PODS, row.namespace, row.name, row.uid or "")
         self._events.publish(about, type_="Warning", reason=reason, action="Resizing", note=note)
 
     def note_job(self, job: model.Job, resource: catalogue.Resource[wire.Manifest], reason: str, note: str) -> None:
         """Publish an event about a job."""
         namespace, _, name = job.name.partition("/")
-        about = event_writer.reference(resource, namespace, name, job.id)
+        about = events.reference(resource, namespace, name, job.id)
         self._events.publish(about, type_="Normal", reason=reason, action="Scheduling", note=note)
 
     def forget(self, row: rows.PodRow) -> None:

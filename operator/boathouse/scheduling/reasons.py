@@ -1,8 +1,7 @@
 """Diagnoses of pending pods and jobs: the verdict of each class, and a message with numbers for users.
 
 A pod that fits no node gets a reason that names the DeviceClass which offers its extended resource by dynamic resource
-allocation. kube-scheduler gives such a pod devices if its node has none of the resource in `status.allocatable`.
-Boathouse does not, and only places pods on nodes that have it there.
+allocation: unlike kube-scheduler, Boathouse only places it on nodes that have the resource in `status.allocatable`.
 """
 
 import dataclasses
@@ -15,8 +14,7 @@ from boathouse.scheduling.pods import indexes, requests, rows, table
 from boathouse.scheduling.pods.states import PendingReason
 from boathouse_policies import framework, model
 
-_IMPLICIT = "deviceclass.resource.kubernetes.io/"
-"""What precedes the name of each DeviceClass in the resource that it always offers."""
+_IMPLICIT = "deviceclass.resource.kubernetes.io/"  # precedes a DeviceClass' name in a resource of its own
 
 
 class Devices:
@@ -25,16 +23,14 @@ class Devices:
     def __init__(self, axis: model.Axis) -> None:
         self._axis, self._offered = axis, dict[str, frozenset[str]]()
 
-    def set(self, device_class: views.DeviceClassView) -> None:
-        """Add or replace a DeviceClass."""
+    def set(self, device_class: views.DeviceClassView, *, is_gone: bool = False) -> None:
+        """Add, replace or remove a DeviceClass."""
         name, resource = device_class.metadata.name, device_class.spec.extended_resource_name
-        self._offered[name] = frozenset(filter(None, (_IMPLICIT + name, resource)))
-        for resource_name in sorted(self._offered[name]):
-            self._axis.row(resource_name)
-
-    def remove(self, name: str) -> None:
-        """Remove a DeviceClass."""
         self._offered.pop(name, None)
+        if not is_gone:
+            self._offered[name] = frozenset(filter(None, (_IMPLICIT + name, resource)))
+            for resource_name in sorted(self._offered[name]):
+                self._axis.row(resource_name)
 
     def hint(self, resource: str | None) -> str:
         """Return which DeviceClass offers a resource, and what to do; empty if none does."""
@@ -99,10 +95,7 @@ def for_pod(
     *,
     nodes_can_come: bool = False,
 ) -> PendingReason:
-    """Return the message for a pending pod of a class, which names jobs only of the same namespace.
-
-    With `nodes_can_come`, the reason is `Unschedulable` for whatever a new node could cure.
-    """
+    """Return the reason of a pending pod. It names jobs of its namespace, and is `Unschedulable` if nodes cure it."""
     code = model.Code.UNSCHEDULABLE if nodes_can_come and diagnosis.code in CURED_BY_NODES else diagnosis.code
     reason = pod_conditions.UNSUPPORTED if _of_devices(diagnosis, devices) else str(code)
     return PendingReason(reason, _message(diagnosis, namespace, holders, devices, _ROUNDED_S_OF_POD))
@@ -209,10 +202,7 @@ class Diagnoses:
             self._classes[class_id] = diagnosis, why, -math.inf
 
     def update(self, plan: framework.Plan, placed: set[model.ClassId]) -> int:
-        """Update the diagnoses with the plan of a cycle, before that is applied. `placed` has the classes it places.
-
-        Returns the number of tasks that are newly pending, or pending with another reason.
-        """
+        """Take in a plan, before that is applied; return how many tasks are pending for another reason than before."""
         now_s, fresh = self._clock(), 0
         wanted = [class_id for class_id, pending in plan.left.items() if self._wants(class_id, pending.verdict.code)]
         for diagnosis in [found for class_id in wanted if (found := plan.diagnosis(class_id)) is not None]:

@@ -3,8 +3,6 @@
 When the API server refuses pods, their namespace backs off, and one probe at a time tests if it accepts them: a circuit
 breaker, whose states are closed, open and half open.
 
-::
-
     closed ──refused──▶ open ──delay over, and a token──▶ half open ──many accepted in a row, or no answer──▶ closed
                          ▲ ──────────────refused─────────────┘
 
@@ -14,12 +12,10 @@ whole namespace after several of its jobs were refused in a row. A name conflict
 follow in a row.
 
 Every backoff ends: a delay is finite, and a backoff whose probes get no answer of the API server for `UNANSWERED_S`,
-because none of them fits on a node, ends too. Nothing else has to happen for that. Pure: times come from the given
-clock.
+because none of them fits on a node, ends too.
 
 A kubelet checks the scheduler's decision. If another scheduler was faster, or the node has less capacity, the pod
-fails at once with a reason such as OutOfcpu. It is not moved; its owner creates another, and its node is excluded for
-some time.
+fails at once with a reason such as OutOfcpu. Its owner creates another, and its node is excluded for some time.
 """
 
 import dataclasses
@@ -87,9 +83,7 @@ class Exclusions(framework.Filter):
     def mask(
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
-        excluded = self._until_s.get(pending.task_class.id)
-        if not excluded:
-            return None
+        excluded = self._until_s[pending.task_class.id]
         return np.array([node.name not in excluded for node in state.view.nodes], np.bool_)[where]
 
 
@@ -97,10 +91,8 @@ PROBES_PER_S = 2.0  # probes of all namespaces per second, which in the long run
 NAMESPACE_DISTANCE_S = 1.0  # minimum time between two probes of a namespace
 LEAST_S = 1.0
 TAKEN_IN_A_ROW = 32  # consecutive successful probes after which a backoff ends
-UNANSWERED_S = 60.0
-"""Time without an answer to a probe after which a backoff ends: the refusal says nothing about the present."""
-IN_A_ROW = 3
-"""Refused jobs of a namespace after which all its jobs back off, and name conflicts after which a class does."""
+UNANSWERED_S = 60.0  # without an answer to a probe, a backoff ends: the refusal says nothing about the present
+IN_A_ROW = 3  # refused jobs after which a namespace backs off, and name conflicts after which a class does
 QUOTA = "QuotaExceeded"
 OVERLOAD = "TooManyRequests"
 NAME_TAKEN = "NameTaken"
@@ -266,15 +258,12 @@ class Refusals:
         return max(due_s, self._clock() + self._tokens.wait_s(_ALL)) if due_s <= self._clock() else due_s
 
     def due(self) -> list[Backoff]:
-        """Return the backoffs that are due for a probe, the least recently probed namespace first.
-
-        Backoffs after an overload need no probe and are removed, as are those whose probes were not answered for long.
-        """
+        """Return the backoffs due for a probe, the least recently probed namespace first; lift those that need none."""
         now_s, due = self._clock(), []
         for backoff in list(self._backoffs.values()):
             if backoff.ends_s > now_s:
                 continue
-            if backoff.reason == OVERLOAD or backoff.is_probing:
+            if backoff.reason == OVERLOAD or backoff.is_probing:  # needs no probe, or got no answer
                 self.lift(backoff.scope)
             elif self._decides(backoff.scope):
                 due.append(backoff)

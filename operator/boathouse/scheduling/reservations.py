@@ -109,20 +109,14 @@ class Reservations(Part):
         self.may_begin = self._judge.may_begin
         self._waiting: set[model.JobId] = set()  # gangs that have not begun
         self._retry: dict[model.JobId, float] = {}
-        self._checked_at = -1
-        self._began_s = state.clock()
-        self._are_restored = False
         self._judged: tuple[int, Mapping[model.QueueName, model.Queue]] = (-1, {})
-        self._judge_from_s = -math.inf
+        self._checked_at, self._judge_from_s = -1, -math.inf
+        self._began_s, self._are_restored = state.clock(), False
 
     def next_s(self) -> float:
         """Return when `decide` may have something to do though nothing happened; infinity for never."""
-        due = list(self._retry.values())
-        if not self._are_restored:
-            due.append(self._began_s + RESTORE_S)
-        if self._is_outdated():
-            due.append(self._judge_from_s)
-        return min(due, default=math.inf)
+        restored_s = math.inf if self._are_restored else self._began_s + RESTORE_S
+        return min([restored_s, self._judge_from_s if self._is_outdated() else math.inf, *self._retry.values()])
 
     def are_restored(self) -> bool:
         """Say whether the applications of all drivers were submitted: until then their reservations are not known.
@@ -140,8 +134,12 @@ class Reservations(Part):
 
     def decide(self) -> list[rows.Operation]:
         """Return the writes of executors that take reserved places, and of drivers whose gang can start."""
-        if not self._jobs.gangs and not self._jobs.touched:
-            return self._freed([])
+        operations = self._settle_all() if self._jobs.gangs or self._jobs.touched else []
+        for freed in self._pods.take_released():
+            self._room_freed(freed)
+        return operations
+
+    def _settle_all(self) -> list[rows.Operation]:
         self._check_nodes()
         self._judge_again()
         self._judge_quotas()
@@ -155,10 +153,11 @@ class Reservations(Part):
             for job in touched:
                 operations += self._settle(job)
             self._judge_quotas()
-        return self._freed(operations)
+        return operations
 
     def reserve(self, decision: model.Reservation) -> None:
         """Count an expected task where a plan placed it."""
+        self._jobs.touch(decision.job.id)
         row = None if decision.task is None else self._pods.get(decision.task.id)
         if row is None or row.state is not PodState.PLANNED or row.reserved is not None or decision.task is None:
             return
@@ -176,11 +175,6 @@ class Reservations(Part):
     def _release(self, expected: Iterable[rows.PodRow]) -> None:
         for row in expected:
             self._pods.unreserve(row)
-
-    def _freed(self, operations: list[rows.Operation]) -> list[rows.Operation]:
-        for freed in self._pods.take_released():
-            self._room_freed(freed)
-        return operations
 
     def _settle(self, job: model.JobId) -> list[rows.Operation]:
         """Let executors take reserved places; keep as many reservations as executors are expected."""

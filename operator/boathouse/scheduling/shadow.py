@@ -19,10 +19,8 @@ from boathouse_policies import framework, model
 log = logs.get(__name__)
 
 CPU_SHARE = 0.1
-MAX_ALLOWANCE_S = 1.0
-"""Most CPU time that is saved up, so that a long time without shadow cycles is not followed by a burst."""
-MAX_OVERDRAFT_S = 10.0
-"""CPU time beyond the allowance at which the shadow ends: learning alone costs more than the share."""
+MAX_ALLOWANCE_S = 1.0  # saved up at most, so that a long time without shadow cycles is not followed by a burst
+MAX_OVERDRAFT_S = 10.0  # beyond the allowance, the shadow ends: learning alone costs more than the share
 KEPT = 50
 MAX_PLACES = 5
 
@@ -107,10 +105,8 @@ class Shadow(framework.Observer):
     """Runs shadow cycles, and learns for them from all that the real profile's observers learn from.
 
     A failure ends it until the process ends; the real profile does not notice. Its CPU time is a share of the cycles'.
-    It may exceed that by one shadow cycle, whose cost nobody knows before, and repays it before the next.
-
-    Args:
-        profile: A profile of its own: nothing else may share its state.
+    It may exceed that by one shadow cycle, whose cost nobody knows before, and repays it before the next. Nothing else
+    may share the state of its profile.
     """
 
     def __init__(
@@ -123,8 +119,7 @@ class Shadow(framework.Observer):
         self._frozen_cpu_s = 0.0
         self._reserved: list[tuple[model.NodeName, model.ClassId]] = []
         self.agreed, self.differed = 0, 0
-        # cycles without a comparison: the budget did not allow it, a later one came first, or other pods decide
-        self.dropped = 0
+        self.dropped = 0  # cycles without a comparison, by the budget, a later cycle, or pods that decide
         self.error = ""  # why the shadow has ended; empty while it has not
         self.differences: collections.deque[Difference] = collections.deque(maxlen=KEPT)
 

@@ -33,10 +33,8 @@ ROUND_S: Final = 1.0  # maximum time between two rounds
 PAUSE_S: Final = 0.05  # minimum time between two rounds
 PER_ROUND: Final = 100  # maximum number of writes in a round
 AT_ONCE: Final = 8  # maximum number of writes in flight
-RETRY_S: Final = 15.0
-"""Time after which a placeholder is created again that no watch shows, or those of a job of which one was refused."""
-FORGET_S: Final = reservations.RESTORE_S
-"""Time in which a new leader keeps the placeholders of applications that were not submitted yet."""
+RETRY_S: Final = 15.0  # a placeholder that no watch shows, or of a job of which one was refused, is created again
+FORGET_S: Final = reservations.RESTORE_S  # a new leader keeps placeholders of jobs that were not submitted yet
 
 
 @runtime_checkable

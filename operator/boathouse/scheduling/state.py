@@ -1,16 +1,15 @@
 """State that the parts of the scheduler share: events change it, decisions and effects read it."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 
-from boathouse.cluster import boundary, catalogue, client, wire
-from boathouse.cluster import events as event_writer
+from boathouse.cluster import boundary, catalogue, client, election, events, wire
 from boathouse.scheduling import gangs, limits, pod_conditions, reasons, refusals, writer
 from boathouse.scheduling import shadow as shadows
 from boathouse.scheduling.jobs import Entry, Jobs
 from boathouse.scheduling.options import Options
 from boathouse.scheduling.pods import ownership, table
-from boathouse.scheduling.volumes import book as volume_book
-from boathouse.scheduling.volumes import rules
+from boathouse.scheduling.volumes import book, rules
 from boathouse.telemetry import metrics
 from boathouse_policies import framework, model
 
@@ -21,8 +20,8 @@ class ClusterState:
     def __init__(
         self,
         api: client.ApiClient,
-        leader: writer.Leadership,
-        events: event_writer.EventWriter,
+        leader: election.LeaderElection,
+        events: events.EventWriter,
         counters: metrics.SchedulerMetrics,
         *,
         profile: framework.Profile,
@@ -41,7 +40,7 @@ class ClusterState:
         self.axis = model.Axis()  # resources that the ledger and the queue count
         self.ledger = framework.Ledger(self.axis)
         self.queue = framework.SchedulingQueue(self.axis, queues)
-        self.volumes = volume_book.VolumeBook(storage)
+        self.volumes = book.VolumeBook(storage)
         self.pods = table.PodTable(
             self.ledger,
             self.volumes,
@@ -49,8 +48,7 @@ class ClusterState:
             scheduler_name=options.scheduler_name,
             queue_of=ownership.charged_queue_of(queue_of, self.queue),
         )
-        # placeholders of gangs that show themselves to a cluster autoscaler
-        self.placeholders = gangs.PlaceholderPods()
+        self.placeholders = gangs.PlaceholderPods()  # of gangs that show themselves to a cluster autoscaler
         self.jobs = Jobs(self.queue, pods=self.pods, clock=clock, queue_of=queue_of, limits=options.tenant_limits)
         self.quotas = limits.Quotas()
         self.devices = reasons.Devices(self.axis)
@@ -108,3 +106,22 @@ class Part:
     def _room_freed(self, freed: framework.Freed) -> None:
         """Reconsider pending tasks that may fit into freed resources."""
         self._queue.capacity_freed(freed, self._ledger.free(freed.node))
+
+
+class WorkingPart(Part):
+    """A part whose work is in tasks of one group, while it runs."""
+
+    _group: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            self._begin_queued()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._group = None  # what is decided from now on must not begin
+
+    def _begin_queued(self) -> None:
+        """Begin what was decided before the part runs."""

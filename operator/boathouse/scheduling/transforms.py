@@ -4,9 +4,8 @@ An informer calls its transform with each decoded object and stores the result, 
 objects. To read another annotation of pods, add it to `POD_ANNOTATIONS`. A kind that reads others, or labels that are
 not in `POD_LABELS`, names them in `Options.pod_labels`, and the containers of its tasks in `Options.pod_containers`.
 
-A pod's containers, init containers, overhead and resizes in flight are stored as its effective requests. Resource names
-are arbitrary: if a pod that is not pending requests very many, only those are stored that some node has. Constraints
-are stored only for pods that this scheduler may have to place.
+A pod's containers, overhead and resizes in flight are stored as its effective requests. If a pod that is not pending
+requests very many resources, only those are stored that some node has, for their names are arbitrary.
 """
 
 import contextlib
@@ -37,12 +36,10 @@ MOST_CONSTRAINT_LENGTH_OF_TASK = 96 << 10
 """Above the limits of an MRJob. Of each of its classes only a few pods are pending at a time."""
 MOST_SELECTOR_LENGTH = 4 << 10  # maximum size of a claim's selector
 MOST_VOLUMES = 32
-MOST_LABEL_LENGTH = 3 << 10
-"""Characters of a pod's or a namespace's labels that affinity counts; the first by name count of one with more."""
+MOST_LABEL_LENGTH = 3 << 10  # characters of labels that affinity counts: of one with more, the first by name
 MOST_HOST_PORTS = 32
 """Maximum claims, disks and host ports of a pod: a pending pod with more is too complex, of others the first count."""
-MOST_RESOURCES = 16
-"""Extended resources of a pod that is not pending; if it requests more, only those of some node are stored."""
+MOST_RESOURCES = 16  # extended resources of a pod that is not pending; of more, only those of some node are stored
 
 
 def pods(
@@ -359,10 +356,7 @@ def _container_statuses(
 
 
 def _container_status(status: wire.ContainerStatus) -> wire.ContainerStatus:
-    """Reduce a container's status to its state, and how it ended before its last restart.
-
-    The kubelet limits the termination message, a task's result.
-    """
+    """Reduce a container's status to its state, whose termination message the kubelet limits, and its last end."""
     if (waiting := status.state.waiting) is not None:
         waiting = wire.StateWaiting(reason=waiting.reason[:NAME_LENGTH], message=waiting.message[:MESSAGE_LENGTH])
     return wire.ContainerStatus(

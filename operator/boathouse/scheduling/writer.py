@@ -8,17 +8,16 @@ import functools
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
 from boathouse import failpoints
-from boathouse.cluster import catalogue, client, errors, retries, wire
+from boathouse.cluster import catalogue, client, election, errors, retries, wire
 from boathouse.resources import names, quantity
 from boathouse.scheduling import outcomes
 from boathouse.scheduling.pods import requests, rows
 from boathouse.suspension import stages
-from boathouse.suspension.stages import SuspensionRecord
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model
 
@@ -32,24 +31,6 @@ _TELL_NOTHING = (errors.Unauthorized, errors.NotFound, errors.Conflict, errors.G
 _NO_DRY_RUN = "does not support dry run"  # in the answer of an API server that has a webhook with side effects
 
 
-class Leadership(Protocol):
-    """Leadership of this process and its epoch; `cluster.election.LeaderElection` implements it."""
-
-    @property
-    def epoch(self) -> int | None:
-        """Epoch of this process's leadership, or None."""
-
-    @property
-    def in_doubt(self) -> bool:
-        """Whether a write was refused and the Lease could not be read since."""
-
-    def valid(self) -> bool:
-        """Return whether this process is the leader now."""
-
-    async def confirm(self) -> str | None:
-        """Read the Lease; return the leader, or None if it is this process. Waits while the Lease is unreadable."""
-
-
 Judge: TypeAlias = Callable[[wire.PodView | None, outcomes.NotDone], outcomes.Outcome]
 """Returns the outcome of a write, given the actual pod, or None if it does not exist, and the outcome if the pod is
 unchanged."""
@@ -61,7 +42,7 @@ class Writer:
     def __init__(
         self,
         api: client.ApiClient,
-        leader: Leadership,
+        leader: election.LeaderElection,
         counters: metrics.SchedulerMetrics,
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -72,16 +53,10 @@ class Writer:
     async def create(self, operation: rows.Operation, manifest: dict[str, Any]) -> outcomes.Outcome:
         """Create a pod, with its node in the same write."""
         metadata = manifest["metadata"] = self.fenced(manifest["metadata"])
-        owners = metadata.get("ownerReferences", [])
-        controller = next((owner["uid"] for owner in owners if owner.get("controller")), None)
-
-        async def write() -> outcomes.Done:
-            with failpoints.around("scheduler.create"):
-                return outcomes.Done(pod=await self._api.create_pod(operation.row.namespace, manifest))
-
-        outcome = await self._attempt(
-            "create", operation.row.id, write, functools.partial(judge, operation, controller)
-        )
+        controllers = (owner["uid"] for owner in metadata.get("ownerReferences", []) if owner.get("controller"))
+        judged = functools.partial(judge, operation, next(controllers, None))
+        write = functools.partial(self._api.create_pod, operation.row.namespace, manifest)
+        outcome = await self._attempt("create", operation.row.id, write, judged)
         self._counters.create(_result(outcome))
         return outcome
 
@@ -115,16 +90,10 @@ class Writer:
         uid, node = operation.task.pod_uid, operation.node
         assert uid is not None
         assert node is not None
-        added = self.fenced({"annotations": annotations})
-
-        async def write() -> outcomes.Done:
-            with failpoints.around("scheduler.bind"):
-                await self._api.bind(
-                    operation.row.namespace, operation.row.name, uid, node, added["annotations"], added["labels"]
-                )
-            return outcomes.Done()
-
-        outcome = await self._attempt("bind", operation.row.id, write, functools.partial(judge, operation, None))
+        row, added = operation.row, self.fenced({"annotations": annotations})
+        more = added["annotations"], added["labels"]
+        write = functools.partial(self._api.bind, row.namespace, row.name, uid, node, *more)
+        outcome = await self._attempt("bind", row.id, write, functools.partial(judge, operation, None))
         self._counters.bind(_result(outcome))
         return outcome
 
@@ -147,21 +116,12 @@ class Writer:
         request, limit = (quantity.format_milli(amount) for amount in (size.request_milli, size.limit_milli))
         return self.resize_running(row, {"requests": {"cpu": request}, "limits": {"cpu": limit}}, failpoint)
 
-    async def record(self, row: rows.PodRow, revision: str, record: SuspensionRecord) -> outcomes.Outcome:
+    async def record(self, row: rows.PodRow, revision: str, record: stages.SuspensionRecord) -> outcomes.Outcome:
         """Write the record of a suspension into one version of a task's pod; `Elsewhere` if that has another version.
 
         The write needs no fence: if another leader has resized the pod, the version is another.
         """
         uid, text = row.uid or "", record.text()
-
-        async def write() -> outcomes.Done:
-            added = {names.ANNOTATION_SUSPENSION: text}
-            with failpoints.around("scheduler.record"):
-                return outcomes.Done(
-                    pod=await self._api.annotate_status(
-                        row.namespace, row.name, added, resource_version=revision, uid=uid
-                    )
-                )
 
         def judged(pod: wire.PodView | None, otherwise: outcomes.NotDone) -> outcomes.Outcome:
             if pod is None or pod.metadata.uid != uid or pod.is_terminal:
@@ -170,7 +130,11 @@ class Writer:
                 return outcomes.Done(pod=pod)
             return outcomes.Elsewhere(pod=pod) if pod.metadata.resource_version != revision else otherwise
 
-        return await self._attempt("record", row.id, write, judged)
+        write = functools.partial(
+            self._api.annotate_status, row.namespace, row.name, resource_version=revision, uid=uid
+        )
+        added = {names.ANNOTATION_SUSPENSION: text}
+        return await self._attempt("record", row.id, functools.partial(write, added), judged)
 
     async def _resize(
         self,
@@ -182,42 +146,50 @@ class Writer:
     ) -> outcomes.Outcome:
         """Resize a pod; pods/resize drops annotations, so the field manager names the epoch."""
 
-        async def write() -> outcomes.Done:
+        def write() -> Awaitable[wire.PodView]:
             manager = f"{FIELD_MANAGER}{self._leader.epoch}"
-            with failpoints.around(failpoint):
-                return outcomes.Done(
-                    pod=await self._api.resize(row.namespace, row.name, resources, manager=manager, uid=uid)
-                )
+            return self._api.resize(row.namespace, row.name, resources, manager=manager, uid=uid)
 
         wanted = resources.get(names.CONTAINER, {}).get("requests", {}).get("cpu")
         held_milli = 0 if row.facts is None else row.facts.cpu_request_milli
         more = 0 if wanted is None else requests.cpu_milli(wanted) - held_milli
-        outcome = await self._attempt("resize", row.id, write, judged)
+        outcome = await self._attempt("resize", row.id, write, judged, failpoint)
         self._counters.resize("up" if more > 0 else "down" if more else "equal", _result(outcome))
         return outcome
 
     async def _attempt(
-        self, verb: str, pod: model.TaskId, write: Callable[[], Awaitable[outcomes.Done]], judged: Judge
+        self,
+        verb: str,
+        task: model.TaskId,
+        write: Callable[[], Awaitable[wire.PodView | None]],
+        judged: Judge,
+        failpoint: str = "",
     ) -> outcomes.Outcome:
+        """Write until the API server has answered; if what came of it is not known, read the pod."""
         failures = 0
         while True:
             if (lost := await self._leadership_lost()) is not None:
                 return lost
             try:
-                return await write()
+                with failpoints.around(failpoint or f"scheduler.{verb}"):
+                    return outcomes.Done(pod=await write())
             except errors.ClusterError as error:
                 self._counters.write_error(verb, outcomes.code(error))
-                if not retries.is_worth_retrying(error, idempotent=True) or isinstance(error, errors.TooManyRequests):
-                    is_conflict = isinstance(error, errors.Conflict | errors.NotFound)
-                    if isinstance(error, errors.ApiError) and not is_conflict:
-                        return await self._refused(error)
-                    return await self._truth(pod, judged, "Conflict" if is_conflict else "ServerError", error)
-                failures += 1  # it may have been done, and repeating the same write for the same node is safe
-                if failures >= _AMBIGUOUS.attempts:
+                is_conflict = isinstance(error, errors.Conflict | errors.NotFound)
+                if retries.is_worth_retrying(error, idempotent=True) and not isinstance(error, errors.TooManyRequests):
+                    failures += 1  # it may have been done, and repeating the same write for the same node is safe
+                    if failures < _AMBIGUOUS.attempts:
+                        await self._sleep(_AMBIGUOUS.delay_s(failures, self._jitter, at_least_s=error.retry_after_s))
+                        continue
                     unknown = "the result of a write is unknown; reading the pod"
-                    log.warning(unknown, operation=verb, pod=pod, error=str(error))
-                    return await self._truth(pod, judged, "ServerError", error)
-                await self._sleep(_AMBIGUOUS.delay_s(failures, self._jitter, at_least_s=error.retry_after_s))
+                    log.warning(unknown, operation=verb, pod=task, error=str(error))
+                elif isinstance(error, errors.ApiError) and not is_conflict:
+                    return await self._refused(error)
+                otherwise = outcomes.NotDone("Conflict" if is_conflict else "ServerError", str(error))
+            pod = await self.read(task)
+            if not self._leader.valid():
+                return outcomes.Fenced(message="leadership was lost during a write")
+            return judged(pod, otherwise)
 
     async def _refused(self, error: errors.ApiError) -> outcomes.Fenced | outcomes.NotDone:
         if outcomes.may_be_the_fence(error) and (holder := await self._leader.confirm()) is not None:
@@ -230,15 +202,6 @@ class Writer:
         if self._leader.in_doubt and (holder := await self._leader.confirm()) is not None:
             return outcomes.Fenced(message=holder)
         return None
-
-    async def _truth(
-        self, task: model.TaskId, judged: Judge, reason: str, error: errors.ClusterError
-    ) -> outcomes.Outcome:
-        """Read the pod until the server responds, and return the outcome of a write that raised an error."""
-        pod = await self.read(task)
-        if not self._leader.valid():
-            return outcomes.Fenced(message="leadership was lost during a write")
-        return judged(pod, outcomes.NotDone(reason=reason, message=str(error)))
 
     async def read(self, task: model.TaskId) -> wire.PodView | None:
         """Read a pod, with unlimited retries; return None if it does not exist."""

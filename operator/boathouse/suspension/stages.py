@@ -78,25 +78,19 @@ class Reason(enum.StrEnum):
         return cls._value2member_map_.get(text, cls.OTHER)  # type: ignore[return-value]
 
 
-ORDERED_WITHIN_S = 5.0
-"""A task that does not poll within this time after an order to it was given does not get the order."""
+ORDERED_WITHIN_S = 5.0  # a task that does not poll within this time after an order to it does not get the order
 _ON_THE_WAY_S = 1.0
 ACKNOWLEDGED_WITHIN_S = contract.STOPS_WITHIN_S + contract.ACKNOWLEDGES_WITHIN_S + _ON_THE_WAY_S
 """Time from the poll to the acknowledgement: the task's threads stop, and it sends its answer."""
-LAPSES_S = contract.SHRINKS_WITHIN_S
-"""A task that does not see its CPU shrink within this time of its acknowledgement continues by itself."""
-SHRUNK_WITHIN_S = LAPSES_S - 4.0
-"""Time from the acknowledgement to the end of the writes: record and shrink. The kubelet has the rest."""
-DEFERRED_S = 2.0
-"""How long a node may defer a growth before the request is taken back, so that it keeps no room from others."""
+LAPSES_S = contract.SHRINKS_WITHIN_S  # a task whose CPU does not shrink so soon after its acknowledgement continues
+SHRUNK_WITHIN_S = LAPSES_S - 4.0  # from the acknowledgement to the end of record and shrink; the kubelet has the rest
+DEFERRED_S = 2.0  # how long a node may defer a growth before that is taken back, to keep no room from others
 DEFERRED_RETRY_S = 30.0  # when a growth that its node deferred is tried again
 SUBMITTED_S = 10.0  # how long the job of a task without a record may take to be submitted after the task was seen
 BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # when a refused write is repeated, by refusals in a row
 BY_HAND_EVERY_S = 0.5  # how often the tasks are looked for that their author suspends
 BY_HAND_RETRY_S = 5.0  # when a task that could not be suspended for its author is asked again
-LIMIT_RANGE_S = 600.0
-"""How long a namespace is left alone in which the API server refused to shrink a task: LimitRanges are not watched."""
-
+LIMIT_RANGE_S = 600.0  # a namespace is left alone that refused to shrink a task: LimitRanges are not watched
 
 USER = "user"  # who decided a suspension that the author of a job asked for
 LONGEST_WHY = 160
@@ -155,11 +149,9 @@ class Stage(enum.Enum):
     """How far the last suspension of a task is."""
 
     NONE = "none"  # the task has its original CPU, or was never suspended
-    SHRINKING = "shrinking"
-    """The spec has the CPU of a suspended task, and the node has not taken the rest: nothing is free yet."""
+    SHRINKING = "shrinking"  # the spec has the CPU of a suspended task, and the node has not: nothing is free yet
     SUSPENDED = "suspended"  # the CPU is lent
-    CONTINUING = "continuing"
-    """The limit is the original one again, and the task runs; its node is to give it its request again."""
+    CONTINUING = "continuing"  # the limit is the original one again; the node is to give the request again
     GROWING = "growing"  # the request is the original one again, and the node has not given it
     ORPHAN = "orphan"  # the spec has the CPU of a suspended task, and no readable record says what it had
     FOREIGN = "foreign"  # another writer resized the pod: the record is void

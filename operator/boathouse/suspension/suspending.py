@@ -99,12 +99,10 @@ class Suspending(Part):
         for_s = min(order.until_s - self._clock(), contract.MOST_SUSPENDED_S)
         if for_s <= 0:
             return outcomes.Skipped()
-        failpoints.hit("before-scheduler.order")
-        with self._counters.suspension_s["order",].time():
+        with failpoints.around("scheduler.order"), self._counters.suspension_s["order",].time():
             refusal = await control.suspend(row.id, contract.SuspendOrder(id=order_id, for_s=for_s))
         if refusal:
             return outcomes.NotDone(refusal, "the task did not pause")
-        failpoints.hit("after-scheduler.order")
         pod, since_s = row.facts, self._clock()
         if pod is None:
             return outcomes.Vanished()

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping
 
 Probe = Callable[[], str | None]
-"""Returns the problem, or None."""
 
 
 class Health:

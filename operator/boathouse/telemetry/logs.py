@@ -9,17 +9,12 @@ from typing import Any, Literal, TextIO
 import structlog
 
 LogFormat = Literal["json", "console"]
-
 REDACTED = "[redacted]"
-_SECRET_KEY = re.compile(
-    r"secret|token|password|passwd|credential|authorization|api_?key|access_?key|private_?key", re.IGNORECASE
-)
-_NAMES_A_SECRET = re.compile(
-    r"(name|ref)$", re.IGNORECASE
-)  # secretName and secretRef are names of objects, not secrets
+_SECRETS = r"secret|token|password|passwd|credential|authorization|api_?key|access_?key|private_?key"
+_SECRET_KEY = re.compile(_SECRETS, re.IGNORECASE)
+_NAMES_A_SECRET = re.compile(r"(name|ref)$", re.IGNORECASE)  # as secretName and secretRef, which are no secrets
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
 _DEPTH = 6
-
 EventDict = MutableMapping[str, Any]
 
 
@@ -39,9 +34,8 @@ def configure(*, log_format: LogFormat = "json", level: str = "INFO", stream: Te
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=_final_processors(log_format))
-    )
+    final = _final_processors(log_format)
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=final))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -12,7 +12,7 @@ import importlib.metadata
 import itertools
 import platform
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import prometheus_client as prometheus
 from prometheus_client import core, registry
@@ -24,11 +24,7 @@ from boathouse.suspension.stages import Reason
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
-
-IN_NAMESPACE: Final = 20
-"""Maximum objects of a namespace that have series."""
-IN_ALL: Final = 200
-"""Maximum objects of a kind that have series."""
+IN_NAMESPACE, IN_ALL = 20, 200
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -193,19 +189,15 @@ class SchedulerMetrics:
             result=ATTEMPT_RESULTS,
             profile=(profile,),
         )
-        self.cycle_s = plain(
-            "scheduling_cycle_duration_seconds",
-            "Duration of a scheduling cycle over all pending tasks",
-            buckets=_LATENCY_S,
-        )
+        cycle = "Duration of a scheduling cycle over all pending tasks"
+        self.cycle_s = plain("scheduling_cycle_duration_seconds", cycle, buckets=_LATENCY_S)
         self.pod_sli_s = plain(
             "pod_scheduling_sli_duration_seconds",
             "Time from a task's or pod's arrival in the scheduling queue to its placement on a node",
             buckets=_WAIT_S,
         )
-        self.pod_attempts = plain(
-            "pod_scheduling_attempts", "Writes per placement of a task or pod", buckets=(1, 2, 3, 5, 10, 20)
-        )
+        writes = "Writes per placement of a task or pod"
+        self.pod_attempts = plain("pod_scheduling_attempts", writes, buckets=(1, 2, 3, 5, 10, 20))
         self.profile = profile
         self.bind = counts("binds", "Pods bound to a node by pods/binding", result=WRITE_RESULTS)
         self.create = counts("creates", "Pods created, with their node or pending without a node", result=WRITE_RESULTS)
@@ -221,9 +213,8 @@ class SchedulerMetrics:
             reason=("Scheduled", "FailedScheduling"),
             result=("sent", "suppressed"),
         )
-        self.comparison = counts(
-            "cache_comparisons", "Comparisons of the cache with a LIST", result=("equal", "drift", "skipped")
-        )
+        compared = ("equal", "drift", "skipped")
+        self.comparison = counts("cache_comparisons", "Comparisons of the cache with a LIST", result=compared)
         drift = "Objects in which the cache differed from the API server twice in a row"
         self.cache_drift = prometheus.Counter(f"{PREFIX}_cache_drift", drift, registry=target)
         self.placement_slowdown = plain(
@@ -250,9 +241,8 @@ class SchedulerMetrics:
             result=WRITE_RESULTS,
         )
         self.speculation = counts("speculations", "Decisions to start a second attempt", result=("started", "refused"))
-        self.rejection = counts(
-            "kubelet_rejections", "Pods that a kubelet rejected after their placement", reason=REJECTIONS
-        )
+        rejected = "Pods that a kubelet rejected after their placement"
+        self.rejection = counts("kubelet_rejections", rejected, reason=REJECTIONS)
 
     def attempt(self, result: str, duration_s: float) -> None:
         """Count one attempt to place a task or pod."""

@@ -1,18 +1,16 @@
 """Serve metrics and health probes over HTTP on separate ports, which network policies can open separately."""
 
 import asyncio
-import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
 from aiohttp import web
 from prometheus_client import core, exposition, registry
 from typing_extensions import override
 
-from boathouse.listening import listener as listening
 from boathouse.listening.connections import Limits, Rate
 from boathouse.telemetry import health
 
@@ -38,15 +36,6 @@ PAGE_S: Final = 0.5
 _OPEN_METRICS: Final = "application/openmetrics-text; version=1.0.0"
 
 
-@contextlib.asynccontextmanager
-async def serve(
-    application: web.Application, *, port: int, limits: Limits = LIMITS, host: str | None = None
-) -> AsyncIterator[int]:
-    """Serve an application during the block; yields the port, a free one for 0. Raises OSError if it is in use."""
-    async with listening.serve(application, port=port, limits=limits, host=host or "") as listener:
-        yield listener.port
-
-
 class _Families(registry.Collector):
     """Metrics that were read, for the encoders of the library."""
 
@@ -70,8 +59,8 @@ async def _read(source: registry.CollectorRegistry) -> _Families:
 def metrics_application(source: registry.CollectorRegistry) -> web.Application:
     """Return the application for `/metrics`, which responds in the format that the scraper requests.
 
-    It builds one page at a time, each format at most once in `PAGE_S`. Values are read on the event loop, which they
-    belong to, one metric at a time; the text, which is most of the work, is made in a thread.
+    It builds one page at a time, each format at most once in `PAGE_S`. Values are read on the event loop, one metric at
+    a time; the text, which is most of the work, is made in a thread.
     """
     pages: dict[str, tuple[float, bytes]] = {}
     building = asyncio.Lock()

@@ -65,35 +65,33 @@ def metadata_problems(metadata: Mapping[str, Any]) -> Iterator[Problem]:
     if name is None and not beginning:
         yield "metadata.name", "Required value: name the object"
     for key, given, checked in (("name", name, name), ("generateName", beginning, str(beginning).rstrip("-"))):
-        if given is not None and not is_subdomain(checked):
+        if given is not None and not _is_subdomain(checked):
             yield f"metadata.{key}", f'"{given}" is no name of an object: use lower-case letters, digits, - and .'
     namespace = metadata.get("namespace")
     if namespace is not None and _LABEL.fullmatch(str(namespace)) is None:
         yield "metadata.namespace", f'"{namespace}" is no name of a namespace: use lower-case letters, digits and -'
-    yield from label_problems("metadata.labels", metadata.get("labels") or {})
+    yield from _label_problems("metadata.labels", metadata.get("labels") or {})
     for key in metadata.get("annotations") or {}:
-        if not is_qualified(key.lower()):
+        if not _is_qualified(key.lower()):
             yield "metadata.annotations", f'"{key}" is no [PREFIX/]NAME of an annotation: correct it'
 
 
-def label_problems(path: str, labels: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield what is wrong with labels, or with a selector of labels."""
+def _label_problems(path: str, labels: Mapping[str, str]) -> Iterator[Problem]:
     for key, value in labels.items():
-        if not is_qualified(key):
+        if not _is_qualified(key):
             yield path, f'"{key}" is no [PREFIX/]NAME of a label: correct it'
         if value and _NAME.fullmatch(value) is None:
             yield path, f'"{value}" is no value of the label {key}: use at most 63 letters, digits, -, _ and .'
 
 
-def is_subdomain(text: object) -> bool:
-    """Return whether a text can be the name of an object."""
+def _is_subdomain(text: object) -> bool:
     return isinstance(text, str) and _SUBDOMAIN.fullmatch(text) is not None
 
 
-def is_qualified(key: str) -> bool:
-    """Return whether a text can be the key of a label, or the name of an extended resource."""
+def _is_qualified(key: str) -> bool:
+    """Return whether it can be the key of a label, or the name of an extended resource."""
     prefix, slash, name = key.rpartition("/")
-    return _NAME.fullmatch(name) is not None and (not slash or is_subdomain(prefix))
+    return _NAME.fullmatch(name) is not None and (not slash or _is_subdomain(prefix))
 
 
 def _with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
@@ -242,8 +240,7 @@ def _of_operator(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     config = OperatorConfig.model_validate({"queues": queues, "task": {"image": _ANY}, "spark": {"image": _ANY}})
     known = {"name": _ANY, "namespace": _ANY, "uid": _ANY, "creationTimestamp": "2026-01-01T00:00:00Z"}
     raw = {"spec": manifest["spec"], "metadata": known | manifest["metadata"]}
-    model = sparkapp if manifest["kind"] == "SparkApp" else mrjob
-    answer = model.from_resource(raw, config)
+    answer = (sparkapp if manifest["kind"] == "SparkApp" else mrjob).from_resource(raw, config)
     if isinstance(answer, Refusal):
         yield "spec", f"the operator refuses it: {answer.message}"
 
@@ -280,13 +277,13 @@ def _of_references(path: str, value: Any) -> Iterator[Problem]:
 
 
 def _of_name(path: str, name: str) -> Iterator[Problem]:
-    if not is_subdomain(name):
+    if not _is_subdomain(name):
         yield path, f'"{name}" is no name of an object: use lower-case letters, digits, - and .'
 
 
 def _of_resources(path: str, resources: Mapping[str, Any]) -> Iterator[Problem]:
     for name, amount in resources.items():
-        if not is_qualified(name):
+        if not _is_qualified(name):
             yield path, f'"{name}" is no name of an extended resource: write PREFIX/NAME, such as nvidia.com/gpu'
         if quantity.parse(amount) % 1:
             yield path, f"{amount} of {name} is no whole number: extended resources have no parts"
@@ -302,7 +299,7 @@ def _of_tolerations(path: str, tolerations: list[Mapping[str, Any]]) -> Iterator
             yield path, f'the operator Exists has no value, not "{value}"'
         if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
             yield path, "tolerationSeconds is for the effect NoExecute"
-        yield from label_problems(path, {key: value or ""} if key else {})
+        yield from _label_problems(path, {key: value or ""} if key else {})
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Any], Iterator[Problem]]]] = {
@@ -310,7 +307,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Iterator[Problem]]]] = {
         ("secretKeyRef", "configMapKeyRef", "secretRef", "configMapRef", "imagePullSecrets"), _of_references
     ),
     "extendedResources": _of_resources,
-    "nodeSelector": label_problems,
+    "nodeSelector": _label_problems,
     "tolerations": _of_tolerations,
 }
 """What pods refuse of a field."""

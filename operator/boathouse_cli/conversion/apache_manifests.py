@@ -7,24 +7,19 @@ have besides is in templates, and how an application is run in `applicationToler
 from collections.abc import Mapping
 from typing import Final
 
-from boathouse_cli.conversion import pod_fields, pod_specs, properties
+from boathouse_cli.conversion import pod_fields, properties
 from boathouse_cli.conversion.draft import ROLES, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields, put_version
-from boathouse_cli.conversion.properties import Properties, program
 
 GROUP: Final = "spark.apache.org"
 KIND: Final = "SparkApplication"
 _BACKOFF_MS: Final = 30_000
 """That operator's defaults."""
-_MOST: Final = 1000
-_EXECUTORS: Final = (
-    "Boathouse places the driver together with its minimum of executors: set dynamicAllocation.minExecutors, or "
-    "executor.instances"
-)
 _KEPT: Final = "finished applications stay with their pods: set ttlSecondsAfterFinished"
 _ROUTE: Final = "there is no Ingress or route: use `boathouse ui`, or write one for the Service of status.driver"
 _ADVICE: Final[Mapping[str, str]] = {
-    "instanceConfig": _EXECUTORS,
+    "instanceConfig": "Boathouse places the driver together with its minimum of executors: set "
+    "dynamicAllocation.minExecutors, or executor.instances",
     "resourceRetainPolicy": _KEPT,
     "resourceRetainDurationMillis": _KEPT,
     "driverServiceIngressList": _ROUTE,
@@ -49,12 +44,12 @@ def convert(draft: Draft, spec: Fields) -> None:
     if files := spec.text("files"):
         conf.setdefault("spark.files", files)
     path, file = _program(draft, spec, conf)
-    pods = pod_specs.PodSpecs(draft, [])
+    pods = pod_fields.PodSpecs(draft, [])
     for role in ROLES:
         part = spec.inner(f"{role}Spec")
         pods.convert_template(role, part.inner("podTemplateSpec"))
         part.note_left(draft, _ADVICE)
-    left = Properties(draft, conf, _where)
+    left = properties.Properties(draft, conf, _where)
     left.convert_pods()
     pod_fields.convert(draft, pods.mounts)
     draft.put("mainApplicationFile", pod_fields.main_file(draft, path, file))
@@ -93,7 +88,7 @@ def _program(draft: Draft, spec: Fields, conf: dict[str, str]) -> tuple[str, str
     main_class = spec.text("mainClass")
     if jars and main_class is None:
         raise Unconvertible("spec.mainClass", "is missing: name the class of the jar that has the main method")
-    program(draft, path, file if jars or file.endswith(".py") else f"{file}.py", main_class=main_class)
+    properties.program(draft, path, file if jars or file.endswith(".py") else f"{file}.py", main_class=main_class)
     if arguments := [str(argument) for argument in spec.items("driverArgs")]:
         draft.put("arguments", arguments)
     return path, file
@@ -147,7 +142,7 @@ def _restarts(draft: Draft, given: Fields) -> None:
 
 
 def _number(value: object, default: int) -> int:
-    return min(value, _MOST * _BACKOFF_MS) if isinstance(value, int) and value >= 0 else default
+    return min(value, 1000 * _BACKOFF_MS) if isinstance(value, int) and value >= 0 else default
 
 
 def _seconds(milliseconds: object) -> int | None:

@@ -17,8 +17,6 @@ _SPARK_SUBMIT: Final = r"spark[23]?-submit(2?\.cmd|\.sh)?"
 """Distributions that had two versions of Spark call it spark2-submit and spark3-submit."""
 SPARK_LINE: Final = re.compile(rf"""^(?!\s*\#)(?:.*[\s/"'])?{_SPARK_SUBMIT}(?=["'\s]|$)""", re.MULTILINE)
 """A line of a script that may run it."""
-HADOOP: Final = ("hadoop", "yarn", "mapred")
-_LOCAL_VARIABLES: Final = ("SPARK_HOME", "HADOOP_HOME", "JAVA_HOME", "PATH")
 
 
 def is_spark_submit(word: str) -> bool:
@@ -28,7 +26,7 @@ def is_spark_submit(word: str) -> bool:
 
 def is_hadoop(word: str) -> bool:
     """Return whether a word names a program of Hadoop that runs jobs."""
-    return posixpath.basename(word) in HADOOP
+    return posixpath.basename(word) in {"hadoop", "yarn", "mapred"}
 
 
 def find(words: Sequence[str]) -> int | None:
@@ -41,7 +39,7 @@ def note_before(draft: Draft, words: Sequence[str]) -> None:
     for word in words:
         name, equals, _ = word.partition("=")
         if equals and name.isidentifier():
-            if name not in _LOCAL_VARIABLES:
+            if name not in {"SPARK_HOME", "HADOOP_HOME", "JAVA_HOME", "PATH"}:
                 draft.note(name, "variables of the submitter have no effect: set env, if the program needs it")
         elif posixpath.basename(word) not in ("command", "env", "exec", "nohup", "time"):
             draft.note(word, "has no effect, because no machine runs the line: remove it")
@@ -63,19 +61,7 @@ _TOKEN: Final = re.compile(
     rf"|(?P<word>(?:{_PIECE.pattern})+)",
     re.DOTALL,
 )
-_ESCAPES: Final = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "v": "\v",
-    "e": "\x1b",
-    "\\": "\\",
-    "'": "'",
-    '"': '"',
-}
+_ESCAPES: Final = dict(zip("ntrabfve", "\n\t\r\a\b\f\v\x1b", strict=True)) | {mark: mark for mark in "\\'\""}
 """Of $'...'."""
 
 

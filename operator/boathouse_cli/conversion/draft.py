@@ -23,7 +23,6 @@ CARRIED_PATH: Final = "/mnt/submitted"
 CARRIED_VOLUME: Final = "submitted"
 MAX_CARRIED_BYTES: Final = 900 * 1024
 """Of all files: a ConfigMap holds 1 MiB."""
-_CARRIED_KEY: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
 
 class Carried:
@@ -42,7 +41,7 @@ class Carried:
             return name
         if name in self._paths:
             raise UsageError(f"{path} and {self._paths[name]} have the same name: rename one")
-        if _CARRIED_KEY.fullmatch(name) is None:
+        if re.fullmatch(r"[-._a-zA-Z0-9]{1,253}", name) is None:
             raise UsageError(f"{path}: rename it with letters, digits, -, _ and . only")
         try:
             content = self._read(path)

@@ -1,6 +1,6 @@
 """The fields of a manifest that are not converted yet, and the versions of Spark that it may name."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from boathouse_cli.conversion.draft import Draft
@@ -77,17 +77,13 @@ class Fields:
         """Return a field that is a mapping, to be taken in turn; another value is not taken."""
         return Fields(self._mapping(key), self.path(key))
 
-    def left(self) -> Iterator[tuple[str, str]]:
-        """Return key and path of what was not taken and says something."""
-        for key, value in self._left.items():
-            if value or (value is not None and key in _TRUE_BY_DEFAULT):
-                yield key, self.path(key)
-
-    def note_left(self, draft: Draft, special: Mapping[str, str] | None = None) -> None:
-        """Note what was not taken, with what to do about it; first what has special advice."""
+    def note_left(self, draft: Draft, special: Mapping[str, str] | None = None, *, advice: str = _POD) -> None:
+        """Note what was not taken and says something, with what to do about it; first what has special advice."""
         special = special or {}
-        for key, path in sorted(self.left(), key=lambda left: left[0] not in special):
-            draft.note(path, special.get(key) or _ADVICE.get(key, _POD))
+        for key in sorted(self._left, key=lambda key: key not in special):
+            value = self._left[key]
+            if value or (value is not None and key in _TRUE_BY_DEFAULT):
+                draft.note(self.path(key), special.get(key) or _ADVICE.get(key, advice))
 
     def _mapping(self, key: str) -> dict[str, Any]:
         return _mapping(self.take(key)) if isinstance(self._left.get(key), dict) else {}

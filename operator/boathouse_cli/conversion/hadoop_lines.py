@@ -4,15 +4,14 @@ import fnmatch
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from boathouse.resources.base import is_hadoop_setting
 from boathouse.resources.mrjob.status import MRJOB
 from boathouse.resources.pod_environment import literal
 from boathouse_cli.conversion import command_lines, hadoop_options
 from boathouse_cli.conversion.draft import Carried, Converted, Draft, Unconvertible, is_secret
-from boathouse_cli.conversion.hadoop_options import Line
 from boathouse_cli.conversion.pod_fields import dashed, put_queue
 
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
@@ -37,10 +36,8 @@ def without_escapes(option: str, path: str) -> str:
 
 
 SECRET: Final = "s3-credentials"  # noqa: S105 - the name of a Secret
-_NAME: Final = "streaming"
 _KEY_ONLY: Final = "keyonlytext"
 _NOT_TEXT: Final = frozenset({"rawbytes", "typedbytes", _KEY_ONLY})
-_JAVA: Final = re.compile(r"([a-z]\w*\.)+[A-Z]\w*")
 _NONE: Final = "NONE"
 _BY_FIELDS: Final = "KeyFieldBasedPartitioner"
 _OF_REDUCES: Final = frozenset({
@@ -57,13 +54,11 @@ _HDFS: Final = re.compile("hdfs://([a-z]([-a-z0-9]*[a-z0-9])?)/")
 
 
 class _Job:
-    """An MRJob that is made of a line."""
-
-    def __init__(self, draft: Draft, line: Line, cluster: str | None) -> None:
+    def __init__(self, draft: Draft, line: hadoop_options.Line, cluster: str | None) -> None:
         self._draft, self._line, self._cluster = draft, line, cluster
         self._s3 = "s3://" if cluster is None else "s3a://"
         self._left = dict(line.properties)
-        self._name = object_name(self._left.pop(hadoop_options.NAME, _NAME))
+        self._name = object_name(self._left.pop(hadoop_options.NAME, "streaming"))
 
     def made(self) -> Converted:
         draft = self._draft
@@ -77,7 +72,9 @@ class _Job:
         self._files()
         self._environment()
         self._rest()
-        if any(_S3.match(url) for url in _urls(draft.spec)):
+        sources = [*draft.spec.get("files", ()), *draft.spec.get("archives", ())]
+        urls = [*draft.spec["input"], draft.spec["output"], *(source.get("url", "") for source in sources)]
+        if any(map(_S3.match, [*urls, *draft.spec.get("hadoop", {}).get("archives", ())])):
             draft.put("storage.s3.secretRef.name", SECRET)
         if draft.get("storage.s3.secretRef"):
             draft.note("s3://", f"the Secret {SECRET} needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
@@ -275,7 +272,7 @@ def _class(where: str, name: str | None, known: Iterable[str]) -> str | None:
 
 
 def _command(option: str, text: str) -> list[str]:
-    if _JAVA.fullmatch(text) or text == "aggregate":
+    if re.fullmatch(r"([a-z]\w*\.)+[A-Z]\w*", text) or text == "aggregate":
         raise Unconvertible(option, f"{text} is a class of Java: write a command that does the same")
     try:
         if words := hadoop_options.split_command(text):
@@ -283,13 +280,6 @@ def _command(option: str, text: str) -> list[str]:
     except ValueError as error:
         raise Unconvertible(option, f"{error}: close the quotes") from error
     raise Unconvertible(option, "is empty: name a command")
-
-
-def _urls(spec: dict[str, Any]) -> Iterator[str]:
-    yield from (*spec["input"], spec["output"])
-    for source in (*spec.get("files", ()), *spec.get("archives", ())):
-        yield source.get("url", "")
-    yield from spec.get("hadoop", {}).get("archives", ())
 
 
 def object_name(text: str) -> str:
@@ -305,7 +295,6 @@ _STREAMING_JARS: Final = (
     "hadoop-0.20-mapreduce/contrib/streaming/hadoop-streaming-mr1.jar",
 )
 """How distributions call it."""
-_IGNORED: Final = ("--debug", "--daemon")
 _WITH_VALUE: Final = ("--config", "--loglevel", "--buildpaths", "--hostnames", "--hosts", "--workers")
 
 
@@ -340,7 +329,7 @@ def _without_options(draft: Draft, words: Sequence[str]) -> Sequence[str]:
     while words and words[0].startswith("--"):
         if words[0] == "--config":
             draft.note("--config", "is not read: write its properties with -D")
-        elif words[0] not in (*_IGNORED, *_WITH_VALUE):
+        elif words[0] not in ("--debug", "--daemon", *_WITH_VALUE):
             raise Unconvertible(words[0], "is no option of this program: correct it")
         words = words[2 if words[0] in _WITH_VALUE else 1 :]
     return words

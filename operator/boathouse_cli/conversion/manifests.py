@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from boathouse import bounded_yaml
 from boathouse.resources.sparkapp.fields import FIELDS
-from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs
+from boathouse_cli.conversion import apache_manifests, pod_fields
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields, put_version
-from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
 from boathouse_cli.conversion.properties import Properties, drop_metadata
 
 GROUP: Final = "sparkoperator.k8s.io"
@@ -21,15 +20,10 @@ KIND: Final = "SparkApplication"
 SCHEDULED: Final = "ScheduledSparkApplication"
 SPARK_CONF: Final = "/mnt/spark-conf"
 _NEITHER: Final = "has neither objects in YAML nor a command line of spark-submit"
-_SCHEDULE: Final = (
-    "there are no schedules: create the SparkApp from a CronJob that runs `kubectl create`, or a workflow"
-)
-_TYPES: Final = ("Java", "Python", "Scala")
 _RETRY_INTERVAL_S: Final = 300
 """The longest interval between attempts of a SparkApp, unless it says more."""
 _MANY: Final = 1000
 """What `Always` of the other operator means: it has no limit."""
-_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _PROPERTIES: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("image",),
     DRIVER: ("cores", "coreLimit", "coreRequest", "javaOptions", "memory", "memoryOverhead", "serviceAccount"),
@@ -121,7 +115,8 @@ def _metadata(draft: Draft, name: str | None, metadata: Fields) -> None:
     for key in _OF_SERVER:
         metadata.take(key)
     for key in ("labels", "annotations"):
-        kept = {name: value for name, value in metadata.texts(key).items() if name != _APPLIED}
+        kept = metadata.texts(key)
+        kept.pop("kubectl.kubernetes.io/last-applied-configuration", None)
         draft.metadata |= {key: kept} if kept else {}
 
 
@@ -129,7 +124,8 @@ def _of_schedule(draft: Draft, spec: Fields) -> Fields:
     """Return the spec of each run; the schedule itself has no counterpart."""
     for key in ("schedule", "timeZone", "concurrencyPolicy", "suspend"):
         if (value := spec.text(key)) is not None:
-            draft.note(f"spec.{key}", f"{value}: {_SCHEDULE}")
+            advice = "create the SparkApp from a CronJob that runs `kubectl create`, or a workflow"
+            draft.note(f"spec.{key}", f"{value}: there are no schedules: {advice}")
     for key in ("successfulRunHistoryLimit", "failedRunHistoryLimit"):
         if spec.take(key) is not None:
             draft.note(f"spec.{key}", "has no counterpart: set ttlSecondsAfterFinished")
@@ -139,8 +135,6 @@ def _of_schedule(draft: Draft, spec: Fields) -> Fields:
 
 
 class _Application:
-    """The spec of a SparkApplication, as it is converted."""
-
     def __init__(self, draft: Draft, spec: Fields) -> None:
         self._draft = draft
         self._spec = spec
@@ -148,12 +142,11 @@ class _Application:
         self._where: dict[str, str] = {}
 
     def convert(self) -> None:
-        """Fill the draft."""
         draft, spec = self._draft, self._spec
         self._program()
         roles = {role: spec.inner(role) for role in ROLES}
         self._collect_properties(roles)
-        pods = pod_specs.PodSpecs(draft, [*spec.mappings("volumes")])
+        pods = pod_fields.PodSpecs(draft, [*spec.mappings("volumes")])
         for role, fields in roles.items():
             pods.convert_template(role, fields.inner("template"))
         properties = Properties(draft, self._conf, self._where_of)
@@ -172,8 +165,8 @@ class _Application:
     def _program(self) -> None:
         draft, spec = self._draft, self._spec
         program = spec.text("type") or "Scala"
-        if program not in _TYPES:
-            raise Unconvertible("spec.type", f"{program} is not supported, only {', '.join(_TYPES)}: keep it there")
+        if program not in {"Java", "Python", "Scala"}:
+            raise Unconvertible("spec.type", f"{program} is not supported, only Java, Python, Scala: keep it there")
         draft.put("type", program)
         self._main_file = spec.text("mainApplicationFile") or ""
         if not self._main_file:
@@ -217,18 +210,13 @@ class _Application:
 
     def _collect_defaults(self) -> None:
         """Collect the fields that the other operator writes before `sparkConf`, and metadata that is not its."""
-        found = {
-            "spark.kubernetes.container.image.pullSecrets": (
-                "imagePullSecrets",
-                ",".join(map(str, self._spec.items("imagePullSecrets"))),
-            )
-        }
+        secrets = ",".join(map(str, self._spec.items("imagePullSecrets")))
+        found = {"spark.kubernetes.container.image.pullSecrets": ("imagePullSecrets", secrets)}
         found |= {key: (name, self._spec.text(name) or "") for name, key in _DEFAULTS.items()}
         for key, (name, value) in found.items():
             if value and self._conf.setdefault(key, value) != value:
-                self._draft.note(
-                    f"spec.{name}", f"{self._where_of(key)} says otherwise, and is taken: remove one of them"
-                )
+                advice = f"{self._where_of(key)} says otherwise, and is taken: remove one of them"
+                self._draft.note(f"spec.{name}", advice)
         drop_metadata(self._draft, self._conf, self._where_of, "remove one of them")
 
     def _collect_pods(self, role: str, fields: Fields) -> None:
@@ -270,7 +258,7 @@ class _Application:
     def _config_maps(self) -> None:
         draft = self._draft
         if name := self._spec.text("hadoopConfigMap"):
-            put_hadoop_config_map(draft, "spec.hadoopConfigMap", name)
+            pod_fields.put_hadoop_config_map(draft, "spec.hadoopConfigMap", name)
         if name := self._spec.text("sparkConfigMap"):
             path = "spec.sparkConfigMap"
             pod_fields.mount_config_map(draft, path, name, volume="spark-conf", mount_path=SPARK_CONF)
@@ -296,7 +284,7 @@ class _Application:
             if (value := self._spec.take(key)) is not None:
                 draft.put(field, value)
 
-    def _rest(self, pods: pod_specs.PodSpecs) -> None:
+    def _rest(self, pods: pod_fields.PodSpecs) -> None:
         draft, spec = self._draft, self._spec
         if version := spec.text("sparkVersion"):
             put_version(draft, "spec.sparkVersion", version)
@@ -308,16 +296,14 @@ class _Application:
         if scheduler := spec.text("batchScheduler"):
             draft.note("spec.batchScheduler", f"{scheduler}: Boathouse places the driver and its executors together")
         if queue := options.text("queue"):
-            put_queue(draft, options.path("queue"), queue)
+            pod_fields.put_queue(draft, options.path("queue"), queue)
         pods.finish(priority_class=options.text("priorityClassName"))
         options.note_left(draft)
         monitoring = spec.inner("monitoring")
         exposed = [monitoring.take(key) for key in ("exposeDriverMetrics", "exposeExecutorMetrics")]
         if monitoring.take("prometheus"):
-            draft.note(
-                monitoring.path("prometheus"),
-                "the JMX exporter is replaced by Spark's own Prometheus servlet, at the UI port of the driver",
-            )
+            advice = "the JMX exporter is replaced by Spark's own Prometheus servlet, at the UI port of the driver"
+            draft.note(monitoring.path("prometheus"), advice)
             if any(exposed):
                 draft.put("monitoring.prometheus", True)
         monitoring.note_left(draft)

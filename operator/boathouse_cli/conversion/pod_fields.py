@@ -1,21 +1,24 @@
-"""Fields of pods, of either origin, as fields of a SparkApp, and where the files of an application are in its pods."""
+"""Fields of pods as fields of a SparkApp, and where the files of an application are in its pods.
+
+They come from properties, or from a SparkApplication, with flat fields or a template (`PodSpecs`).
+"""
 
 import dataclasses
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ACCOUNT, ACCOUNT_PATTERN
 from boathouse.resources.sparkapp.program import SCHEMES, TAKEN_FOLDERS
 from boathouse.resources.sparkapp.spec import RESERVED_VARIABLES
 from boathouse_cli.conversion.draft import CARRIED_PATH, EXECUTOR, ROLES, Draft, Unconvertible
+from boathouse_cli.conversion.fields import Fields
 
-_URI: Final = re.compile(rf"(?:{'|'.join(SCHEMES)})://[^, ]+")
 EMPTY_SIZE: Final = "10Gi"
 """Of an emptyDir that has no limit: a SparkApp needs one."""
 DEFAULT_MOUNT: Final = "/data"
-_PATH: Final = re.compile(r"(?:/[-._a-zA-Z0-9]+)+")
 _MAX_NAME: Final = 58
 """Room for a number; names of objects are longer than those of volumes, and have dots."""
 _SOURCES: Final[Mapping[str, tuple[str, str]]] = {
@@ -27,14 +30,24 @@ _SOURCES: Final[Mapping[str, tuple[str, str]]] = {
 HADOOP_CONF: Final = "/mnt/hadoop-conf"
 MAX_NAME: Final = 52
 """Room for a suffix of the API server's, and for those of pods."""
-_LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _OURS: Final = ("boathouse.dev/", "app.kubernetes.io/")
+_RESTRICTED: Final[Mapping[str, Any]] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "privileged": False,
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""What the pods of a SparkApp have anyway."""
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_TOLERATION: Final = ("key", "operator", "value", "effect", "tolerationSeconds")
 
 
 def is_loadable(uri: str) -> bool:
     """Return whether the API server accepts a URI, apart from `file:` URIs outside of mounts."""
     is_path_absolute = not uri.startswith(("local:", "file:")) or re.match(r"\w+:///[^/]", uri) is not None
-    return _URI.fullmatch(uri) is not None and is_path_absolute and uri.isprintable()
+    is_uri = re.fullmatch(rf"(?:{'|'.join(SCHEMES)})://[^, ]+", uri) is not None
+    return is_uri and is_path_absolute and uri.isprintable()
 
 
 def in_pods(draft: Draft, path: str, text: str) -> str:
@@ -142,7 +155,7 @@ def _volume(draft: Draft, mount: Mount) -> dict[str, Any]:
     if mount.sub_path:
         raise Unconvertible(mount.path, "subPath has no counterpart: mount the whole volume at a folder of its own")
     path = mount.mount_path
-    is_path = _PATH.fullmatch(path) is not None and "/." not in path
+    is_path = re.fullmatch(r"(?:/[-._a-zA-Z0-9]+)+", path) is not None and "/." not in path
     if not is_path or any(f"{path}/".startswith(f"/{taken}/") for taken in TAKEN_FOLDERS):
         problem = "is taken in the pods of a SparkApp" if is_path else "is no path that a SparkApp takes"
         raise Unconvertible(mount.path, f"{path} {problem}: mount it at another folder, such as /mnt/{mount.name}")
@@ -187,15 +200,6 @@ def object_name(text: str) -> str:
     return dashed(text, MAX_NAME) or "spark"
 
 
-def put_images(draft: Draft, path: str, by_role: Mapping[str, str]) -> None:
-    """Set the image; driver and executors have the same."""
-    found = dict.fromkeys(by_role.values())
-    chosen = by_role.get(f"{EXECUTOR}.") or next(iter(found))
-    draft.put("image", chosen)
-    if len(found) > 1:
-        draft.note(path, f"driver and executors run the same image: {chosen} is taken, of {', '.join(found)}")
-
-
 def put_account(draft: Draft, path: str, account: str, *, role: str) -> None:
     """Set the account of a role: a driver has one of its own, and executors have none with a driver's rights."""
     if role == EXECUTOR:
@@ -216,7 +220,7 @@ def put_account(draft: Draft, path: str, account: str, *, role: str) -> None:
 def put_queue(draft: Draft, path: str, queue: str) -> None:
     """Set the queue, if its name can be one of Boathouse."""
     name = queue.removeprefix("root.")
-    if re.fullmatch(_LABEL, name) is None:
+    if re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name) is None:
         draft.note(path, f"{queue} cannot be a queue of Boathouse: set spec.queue to one of `boathouse queues`")
     elif name != "default":
         draft.put("queue", name)
@@ -276,3 +280,177 @@ def put_hadoop_config_map(draft: Draft, path: str, name: str) -> None:
     """Mount a ConfigMap with Hadoop's files, and name its folder to Hadoop."""
     mount_config_map(draft, path, name, volume="hadoop-conf", mount_path=HADOOP_CONF)
     draft.extend("env", [{"name": "HADOOP_CONF_DIR", "value": HADOOP_CONF}])
+
+
+class PodSpecs:
+    """The pods of driver and executors, as they are converted, with the volumes of the spec; `mounts` is the result."""
+
+    def __init__(self, draft: Draft, volumes: list[Mapping[str, Any]]) -> None:
+        self._draft = draft
+        self._volumes = volumes
+        self._of_both: dict[str, dict[str, tuple[str, Any]]] = {}
+        self._security_of: dict[tuple[str, str], dict[str, tuple[str, Any]]] = {}
+        self.mounts: list[Mount] = []
+
+    def convert(self, role: str, fields: Fields) -> None:
+        """Convert what the other operator sets in a role's pods itself: it wins over the template and properties."""
+        self._pod(role, fields, security="podSecurityContext")
+        self._container(role, fields)
+        gpu = fields.inner("gpu")
+        name, quantity = gpu.text("name"), gpu.take("quantity")
+        if isinstance(quantity, int) and name is not None:
+            self._draft.merge(f"{role}.extendedResources", {name: quantity} if quantity > 0 else {})
+        elif name is not None or quantity is not None:
+            self._draft.note(
+                fields.path("gpu"), "has no name and whole quantity: write both, such as nvidia.com/gpu, 1"
+            )
+        gpu.note_left(self._draft)
+
+    def finish(self, *, priority_class: str | None) -> None:
+        """Set the fields that driver and executors have in common."""
+        field, path = "podTemplate.priorityClassName", "spec.batchSchedulerOptions.priorityClassName"
+        given = self._of_both.get(field)
+        if priority_class and given is None:
+            for role in ROLES:
+                self._share(field, role, path, priority_class)
+        elif priority_class and given and any(value != priority_class for _, value in given.values()):
+            self._draft.note(path, "driver and executor say otherwise, and are taken: remove one of them")
+        for field, by_role in self._of_both.items():
+            path, value = by_role.get(EXECUTOR) or next(iter(by_role.values()))
+            self._draft.put(field, value)
+            if any(by_role.get(role, ("", None))[1] != value for role in ROLES):
+                self._draft.note(path, f"spec.{field} is of driver and executors alike: check that this may be")
+
+    def _share(self, field: str, role: str, path: str, value: Any) -> None:
+        if value:
+            self._of_both.setdefault(field, {})[role] = (path, value)
+
+    def _withdraw(self, field: str, role: str) -> None:
+        """Forget what the template of a role says: it is replaced."""
+        by_role = self._of_both.get(field, {})
+        by_role.pop(role, None)
+        if not by_role:
+            self._of_both.pop(field, None)
+
+    def convert_template(self, role: str, template: Fields) -> None:
+        """Convert a role's template, over which properties and fields win."""
+        metadata = template.inner("metadata")
+        for what in ("labels", "annotations"):
+            put_metadata(self._draft, role, metadata.path(what), what, metadata.texts(what))
+        spec = template.inner("spec")
+        containers = spec.mappings("containers")
+        main = _named(f"spark-kubernetes-{role}", containers) or (containers[0] if containers else {})
+        if len(containers) > 1:
+            self._draft.note(spec.path("containers"), "only Spark's container is run: the others have no counterpart")
+        container = Fields({**main, "name": None}, spec.path("containers[0]"))
+        self._volumes = [*self._volumes, *spec.mappings("volumes")]
+        self._pod(role, spec, security="securityContext")
+        if (account := spec.text("serviceAccountName")) is not None:
+            put_account(self._draft, spec.path("serviceAccountName"), account, role=role)
+        self._draft.extend("imagePullSecrets", [dict(secret) for secret in spec.mappings("imagePullSecrets")])
+        self._resources(role, container.inner("resources"))
+        self._container(role, container)
+        for fields in (metadata, template, spec, container):
+            fields.note_left(self._draft)
+
+    def _container(self, role: str, fields: Fields) -> None:
+        put_variables(self._draft, role, fields.path("env"), fields.mappings("env"))
+        if sources := fields.mappings("envFrom"):
+            _, shared = self._of_both.get("envFrom", {}).get(role, ("", ()))
+            of_template = [source for source in shared if source not in sources]
+            self._share("envFrom", role, fields.path("envFrom"), [*of_template, *sources])
+        self._security(role, "container", fields.inner("securityContext"))
+        for given in fields.mappings("volumeMounts"):
+            name = str(given.get("name"))
+            mount = Fields({**given, "name": None}, f"{fields.path('volumeMounts')}.{name}")
+            self.mounts.append(
+                Mount(
+                    role=role,
+                    path=f"{fields.path('volumeMounts')}.{name}",
+                    name=name,
+                    mount_path=(mount.text("mountPath") or "").rstrip("/"),
+                    source={kind: part for kind, part in _named(name, self._volumes).items() if kind != "name"},
+                    sub_path=mount.text("subPath") or mount.text("subPathExpr") or "",
+                    is_read_only=bool(mount.take("readOnly")),
+                )
+            )
+            mount.note_left(self._draft)
+        for config_map in fields.mappings("configMaps"):
+            name, mount_path = str(config_map.get("name")), str(config_map.get("path")).rstrip("/")
+            path, source = f"{fields.path('configMaps')}.{name}", {"configMap": {"name": config_map.get("name")}}
+            self.mounts.append(Mount(role=role, path=path, name=name, mount_path=mount_path, source=source))
+
+    def _pod(self, role: str, fields: Fields, *, security: str) -> None:
+        draft = self._draft
+        draft.merge(f"{role}.nodeSelector", fields.texts("nodeSelector"))
+        tolerations = [
+            {key: value for key, value in toleration.items() if key in _TOLERATION and value is not None}
+            for toleration in fields.mappings("tolerations")
+        ]
+        draft.extend(f"{role}.tolerations", tolerations)
+        self._affinity(role, fields.inner("affinity"))
+        self._security(role, "pod", fields.inner(security))
+        self._share(
+            "podTemplate.priorityClassName", role, fields.path("priorityClassName"), fields.text("priorityClassName")
+        )
+        if (scheduler := fields.text("schedulerName")) not in {None, names.SCHEDULER_NAME}:
+            draft.note(fields.path("schedulerName"), f"{scheduler}: Boathouse schedules its own pods: remove it")
+
+    def _affinity(self, role: str, affinity: Fields) -> None:
+        if affinity.names():  # it replaces that of the template
+            self._withdraw("podTemplate.affinity", role)
+        node = affinity.inner("nodeAffinity")
+        required = node.inner(_REQUIRED)
+        path = required.path("nodeSelectorTerms")
+        terms = []
+        for term in required.mappings("nodeSelectorTerms"):
+            if term.get("matchExpressions"):
+                terms.append({"matchExpressions": term["matchExpressions"]})
+            for field in sorted(key for key, value in term.items() if value and key != "matchExpressions"):
+                self._draft.note(
+                    f"{path}.{field}", "has no counterpart: use matchExpressions on kubernetes.io/hostname"
+                )
+        if terms:
+            value = {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}
+            self._share("podTemplate.affinity", role, affinity.path("nodeAffinity"), value)
+        for fields in (affinity, node, required):
+            fields.note_left(
+                self._draft, advice="only required node affinity is converted: see podTemplate.affinity for other pods"
+            )
+
+    def _security(self, role: str, level: str, context: Fields) -> None:
+        """Convert the context of a pod or of its container, which wins; each replaces that of the template."""
+        is_given = bool(context.names())
+        ids = {key: context.take(key) for key in ("runAsUser", "runAsGroup", "fsGroup")}
+        found: dict[str, Any] = {key: value for key, value in ids.items() if value is not None}
+        groups = context.items("supplementalGroups")
+        for key in [key for key, value in found.items() if not value]:
+            self._draft.note(context.path(key), "pods of a SparkApp do not run as root: remove it")
+            del found[key]
+        found |= {"supplementalGroups": groups} if groups else {}
+        if is_given:
+            self._security_of[role, level] = {key: (context.path(key), value) for key, value in found.items()}
+            both = self._security_of.get((role, "pod"), {}) | self._security_of.get((role, "container"), {})
+            self._withdraw("podTemplate.securityContext", role)
+            if both:
+                path = next(path for path, _ in both.values())
+                self._share("podTemplate.securityContext", role, path, {key: value for key, (_, value) in both.items()})
+        for key, value in _RESTRICTED.items():
+            given = context.take(key)
+            if given is not None and given != value:
+                self._draft.note(context.path(key), "pods of a SparkApp keep to Pod Security restricted: remove it")
+        context.note_left(self._draft)
+
+    def _resources(self, role: str, resources: Fields) -> None:
+        """Convert what Spark does not compute: it ignores CPU and memory of a template."""
+        for part in ("limits", "requests"):
+            for name, amount in resources.texts(part).items():
+                if name == "ephemeral-storage":
+                    self._draft.put(f"{role}.ephemeralStorage", amount)
+                elif "/" in name:
+                    self._draft.merge(f"{role}.extendedResources", {name: amount})
+        resources.note_left(self._draft)
+
+
+def _named(name: str, candidates: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return next((candidate for candidate in candidates if candidate.get("name") == name), {})

@@ -9,7 +9,6 @@ import pydantic
 
 from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp import fields
-from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse.resources.sparkapp.roles import SIZE_PATTERN, OverheadFactor
 from boathouse_cli.conversion import pod_fields
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Draft, Unconvertible
@@ -188,7 +187,11 @@ class Properties:
         roles = ("", *(f"{role}." for role in ROLES))
         found = {role: image for role in roles if (image := self._left.pop(f"{_K8S}{role}container.image", None))}
         if found:
-            pod_fields.put_images(self._draft, f"{_K8S}container.image", found)
+            chosen, images = found.get(f"{EXECUTOR}.") or next(iter(found.values())), dict.fromkeys(found.values())
+            self._draft.put("image", chosen)
+            if len(images) > 1:
+                advice = f"driver and executors run the same image: {chosen} is taken, of {', '.join(images)}"
+                self._draft.note(f"{_K8S}container.image", advice)
 
     def _matching(self, pattern: str) -> list[tuple[str, re.Match[str]]]:
         """Return the properties that are left whose keys match, so that they can be taken."""
@@ -246,7 +249,7 @@ class Properties:
         pod_fields.convert(self._draft, mounts)
 
     def _fields(self) -> None:
-        for field, key in FIELDS.items():
+        for field, key in fields.FIELDS.items():
             text = self._left.get(key)
             if text is None or not self._has_field(field):
                 continue

@@ -401,8 +401,7 @@ def _expressions(tally: Tally) -> list[model.Expression]:
 
 def _namespaces(tally: Tally) -> tuple[str, ...]:
     """Return the only namespaces that a tally may select; none where that depends on their labels."""
-    named = [pods.namespaces for pods in tally.sets if pods.namespace_selector is None]
-    return min(named, key=len, default=())
+    return min([pods.namespaces for pods in tally.sets if pods.namespace_selector is None], key=len, default=())
 
 
 class Sum(NamedTuple):

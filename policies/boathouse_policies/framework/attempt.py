@@ -22,10 +22,9 @@ class Attempt:
     _refusal: model.Verdict | None = None
 
     def __init__(self, pending: PendingClass, turns: TurnOrder, profile: Profile, state: CycleState) -> None:
-        self.pending = pending
+        self.pending, self._is_drained = pending, pending.job.id == turns.drained
         self.assignments: list[Assignment] = []
         self._smaller: dict[model.ClassId, Sized] = {}
-        self._is_drained = pending.job.id == turns.drained
         # The room that is kept for a gang that could not be placed whole (`Draining`).
         self.kept: Sequence[KeptPart] = ()
         if pending.task_class.gang_min:
@@ -86,8 +85,7 @@ class Attempt:
             return sized  # the filters and the limit have just seen this very size
         amounts = self._state.view.axis.amounts(sized.resources)
         if not self.has_room(amounts, node):
-            message = "the size that was decided does not fit the node"
-            self._refusal = model.Verdict(code=model.Code.SIZING, message=message)
+            self._refusal = _DOES_NOT_FIT
             return None
         self._refusal = self._turns.over_limit(member, amounts)
         return sized if self._refusal is None else None
@@ -211,6 +209,9 @@ class Attempt:
             return reason
         needed = sum(count for _, count in self.gang)
         return gathering.verdict(reason.message or f"{needed} tasks must start together and do not fit")
+
+
+_DOES_NOT_FIT = model.Verdict(code=model.Code.SIZING, message="the size that was decided does not fit the node")
 
 
 def _lacking(classes: Iterable[PendingClass], state: CycleState) -> list[tuple[PendingClass, int]]:

@@ -108,8 +108,7 @@ class FewNodes:
         """Return the best node for a shape of those that fit and pass, the first of equal ones."""
         if passing is not None:
             fits = [node for node in fits if passing[node]]
-        view, rooms = self._state.view, self.rooms
-        eligibility = shape.eligibility(view)
+        view, rooms, eligibility = self._state.view, self.rooms, shape.eligibility(self._state.view)
         if not eligibility.everywhere:
             fits = [node for node in fits if eligibility.mask[node]]
         if len(fits) <= 1:
@@ -160,19 +159,11 @@ class Table:
 
     def _with_room(self, least: model.IntVector) -> npt.NDArray[np.intp]:
         """Return the nodes on offer that have as much of each resource as the shape that requests least of it."""
-        state = self._state
-        free, offered = state.free, state.offered
-        enough = offered
+        free, enough = self._state.free, self._state.offered
         for row, amount in enumerate(least.tolist()):
             if amount:
                 enough = enough & (free[row] >= amount)
         return enough.nonzero()[0]
-
-    def _fitting(self, where: Where) -> npt.NDArray[np.bool_]:
-        """Return which shapes some nodes have room for, [S, len(where)]; requests of 0 fit where over-committed."""
-        room = np.maximum(self._state.free[:, where], 0)
-        fits: npt.NDArray[np.bool_] = np.logical_and.reduce(self._sizes <= room[:, None])
-        return fits
 
     def renew(self) -> None:
         """Compare the nodes that changed since the last call with all shapes."""
@@ -202,7 +193,8 @@ class Table:
 
     def _compare(self, at: Where, where: Where) -> None:
         """Compare some nodes, by index and by place, with all shapes."""
-        fits = self._fitting(where) & self._state.offered[where]
+        room = np.maximum(self._state.free[:, where], 0)  # requests of 0 fit also where a resource is over-committed
+        fits = np.logical_and.reduce(self._sizes <= room[:, None]) & self._state.offered[where]
         if self._allowed is not None:
             fits &= self._allowed[:, at]
         self._counts += np.add.reduce(fits, axis=1, dtype=np.int64) - np.add.reduce(self._fits[:, at], axis=1)

@@ -43,6 +43,24 @@ class Assignment(NamedTuple):
 class PendingClass:
     """A class whose turn may come in this cycle."""
 
+    __slots__ = (
+        "_closeness",
+        "_picker",
+        "_sees_hosts",
+        "ideal",
+        "is_rigid",
+        "job",
+        "least",
+        "left",
+        "moved",
+        "place",
+        "queued",
+        "shape",
+        "state",
+        "task_class",
+        "verdict",
+    )
+
     verdict: model.Verdict  # why its tasks stay pending, once the cycle says so
 
     def __init__(self, queued: QueuedClass, profile: Sizes, state: "CycleState", place: int = -1) -> None:

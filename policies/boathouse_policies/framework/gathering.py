@@ -169,8 +169,7 @@ class Draining:
 
     def _next(self, state: CycleState) -> model.JobId | None:
         """Return the gang of the highest priority that has waited for longest, and could start once others ended."""
-        queue, now_s = self._queue, state.view.now_s
-        in_order = queue.sorted_classes()
+        queue, in_order, now_s = self._queue, self._queue.sorted_classes(), state.view.now_s
         jobs = {in_order.queued[place].job for place in in_order.gangs if in_order.open[place]}
         due = [job for job in jobs if self._due_s(job.id) <= now_s and not self._rounds.resting(job.id, queue, now_s)]
         for job in sorted(due, key=lambda job: (-job.priority, self._due_s(job.id), job.id)):

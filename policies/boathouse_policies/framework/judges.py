@@ -39,8 +39,7 @@ class _Counts:
 
     def take(self, placed: Placed) -> bool:
         """Take in what the cycle placed; return whether it counts."""
-        count = len(placed.changes & self._tallies)
-        domain = self.domains.places[placed.node]
+        count, domain = len(placed.changes & self._tallies), self.domains.places[placed.node]
         if not count or domain == len(self.domains) or (self._among is not None and not self._among[placed.node]):
             return False
         self.sums[domain] += placed.step * count
@@ -117,7 +116,7 @@ class Judge:
         if self._affinity:
             yield NOT_NEAR, self.near()
         if self._anti_affinity:
-            yield NOT_APART, _all([counts.absent() for counts in self._anti_affinity])
+            yield NOT_APART, self.apart()
         if self._forbidding:
             yield FORBIDDEN, self.unforbidden()
 
@@ -126,6 +125,10 @@ class Judge:
         if self.rules.is_first and not any(counts.sums.any() for counts in self._affinity):
             return _all([counts.domains.exist for counts in self._affinity])
         return _all([counts.present() for counts in self._affinity])
+
+    def apart(self) -> model.BoolVector:
+        """Return the nodes where the terms of anti-affinity hold, shape [N]."""
+        return _all([counts.absent() for counts in self._anti_affinity])
 
     def unforbidden(self) -> model.BoolVector:
         """Return the nodes where no pod forbids pods of the class, shape [N]."""

@@ -363,7 +363,13 @@ class Ledger:
     def _replace(self, entry: _Entry, pod: Account, node: model.NodeName) -> Freed | None:
         known = entry.account
         if known.uid is None or known.uid == pod.uid:
-            pod = _with_labels(pod, known)
+            # The job, the queue and the class are the ledger's where the pod's own labels do not name them.
+            pod = dataclasses.replace(
+                pod,
+                job=pod.job if pod.job is not None else known.job,
+                queue=pod.queue if pod.queue is not None else known.queue,
+                task_class=pod.task_class if pod.task_class is not None else known.task_class,
+            )
         if _charged(known) == _charged(pod):
             former, entry.pod = entry.resident, pod
             if entry.is_long_running is not pod.is_long_running:
@@ -442,16 +448,6 @@ class Ledger:
             if (i := self._layout.index.get(entry.node)) is not None:
                 columns[: len(entry.amounts), i] += np.array(entry.amounts, object)
         return np.minimum(columns, 2 * model.LARGEST).astype(np.int64)
-
-
-def _with_labels(pod: Account, known: Account) -> Account:
-    """Return a pod with the job, the queue and the class of the ledger, where its own labels do not name them."""
-    return dataclasses.replace(
-        pod,
-        job=pod.job if pod.job is not None else known.job,
-        queue=pod.queue if pod.queue is not None else known.queue,
-        task_class=pod.task_class if pod.task_class is not None else known.task_class,
-    )
 
 
 def _charged(pod: Account) -> tuple[object, ...]:

@@ -121,9 +121,11 @@ class Rankings:
 
     def _rank(self, pending: PendingClass, ranking: Ranking, found: Sequence[int]) -> None:
         scores, listed, questions = ranking.scores, self._candidates.listed, ranking.questions
+        left = []
         for i in found:
             scores[i] = NEVER
-        left = [i for i in found if still_fits(pending.shape, listed[i], self._state)]
+            if still_fits(pending.shape, listed[i], self._state):
+                left.append(i)
         if len(left) == 1 or (len(left) <= _ONE_BY_ONE and all(question.by_node for question in questions)):
             for i in left:
                 scores[i] = self._score_on(pending, listed[i], questions)

@@ -73,20 +73,18 @@ class TurnOrder:
         self.rankings = Rankings(self._candidates, profile, state)
         # A reserve that does nothing for a class without room: then such a class needs no turn.
         self._skips = profile.reserve.is_idle(state)
-        self._no_room: list[int] = []
-        self._passed_over: list[int] = []
+        self._no_room, self._passed_over, self._owners = list[int](), list[int](), list[int]()
         self._dropped: _Heap = []
         self._open: list[bool] = []  # the classes that may have turns, once the jobs are lined up
         self._is_over = False  # no node has room for anything
         # Where each job has one class, and none a gang, the place of the job is that of its class.
-        has_room = self._candidates.has_room
-        self._has_room = has_room if in_order.single and not in_order.gangs else self._has_room_for_job
+        is_of_class = in_order.single and not in_order.gangs
+        self._has_room = self._candidates.has_room if is_of_class else self._has_room_for_job
         self._first: list[PendingClass] = []
         # The gang for which room is kept as it comes free.
         self.drained = None if profile.reserve.reserves_for_gangs else profile.draining.job
         self._keys: list[float] = []
         self._only: list[_Heap] | None = None  # where one namespace has turns: no shares to compare
-        self._owners: list[int] = []
 
     # Before the first turn
 
@@ -117,8 +115,7 @@ class TurnOrder:
 
     def _join(self) -> None:
         """Line the open jobs up, and find the classes that go before them: begun gangs, owners of reserved nodes."""
-        in_order = self._sorted
-        turns = in_order.open
+        in_order, turns = self._sorted, self._sorted.open
         if self._skips and (without_room := self._candidates.without_room()) is not None:
             turns = in_order.open & ~(without_room & ~in_order.in_gang)
             self._no_room += (in_order.open & ~turns).nonzero()[0].tolist()
@@ -156,7 +153,7 @@ class TurnOrder:
         """Ask for the keys of the open jobs, and line them up by queue, namespace and priority."""
         state, in_order = self._state, self._sorted
         jobs: list[int] = in_order.open_jobs(turns).nonzero()[0].tolist()
-        self._keys = self._keys_of(jobs)
+        self._find_keys(jobs)
         if len(jobs) == len(in_order.jobs) and len(in_order.bands) == 1 and self._profile.order.keyed_by_usage:
             self._heaps[in_order.bands[0]] = in_order.heap()
         else:
@@ -178,19 +175,18 @@ class TurnOrder:
                     self._usage[name, namespace] = state.view.share_usage((name, namespace))
                 self._share_out(mine, namespace)
 
-    def _keys_of(self, jobs: list[int]) -> list[float]:
-        """Return the key of each job, length J; those of other jobs do not matter."""
-        order, in_order = self._profile.order, self._sorted
-        if order.keyed_by_usage:
-            return in_order.keys(order, self._state.view).copy()
-        keys = [_NO_TURN] * len(in_order.jobs)
-        self._ask(jobs, keys)
-        return keys
+    def _find_keys(self, jobs: Sequence[int]) -> None:
+        """Find the keys of jobs, before the first turn; those of other jobs do not matter."""
+        if self._profile.order.keyed_by_usage:
+            self._keys = self._sorted.keys(self._profile.order, self._state.view).copy()
+        else:
+            self._keys = [_NO_TURN] * len(self._sorted.jobs)
+            self._ask(jobs)
 
-    def _ask(self, jobs: Sequence[int], keys: list[float]) -> None:
+    def _ask(self, jobs: Sequence[int]) -> None:
         asked = self._profile.order.keys([self._sorted.jobs[job] for job in jobs], self._state)
         for job, key in zip(jobs, asked, strict=True):
-            keys[job] = float(key)
+            self._keys[job] = float(key)
 
     def _line_up(self, jobs: list[int]) -> None:
         first, keys = 0, self._keys
@@ -266,10 +262,9 @@ class TurnOrder:
         otherwise the others would wait until a node is empty.
         """
         job, namespaces = pending.job, self._sorted.namespaces[pending.job.queue]
-        if namespaces == 1:
-            return None
         part = max(1, len(self._state.view.layout) // namespaces)
-        return max(0, min(pending.left, part - self._reserved[job.queue, job.namespace]))
+        left = max(0, min(pending.left, part - self._reserved[job.queue, job.namespace]))
+        return None if namespaces == 1 else left
 
     def reserved(self, pending: PendingClass) -> None:
         """Record that a node was reserved for a class."""
@@ -350,8 +345,7 @@ class TurnOrder:
                     turn += 1
                     continue
                 pending = self._pending.get(job) or self._pending_class(job)
-                passing = state.beside_pods(pending)
-                node = few.best_of(shape, fits, passing)
+                node = few.best_of(shape, fits, state.beside_pods(pending))
                 if node is None or (pick := pending.take_closest(node)) is None:
                     break
                 assignment = Assignment(pending, pick, node, pending.ideal.resources, shape.sizes)
@@ -479,7 +473,7 @@ class TurnOrder:
         if (generation := order.generation(state)) != self._generation:
             self._generation = generation
             jobs = [job for job, key in enumerate(self._keys) if not math.isnan(key)]
-            self._ask(jobs, self._keys)
+            self._ask(jobs)
             self._line_up(jobs)
 
     def _move(self, job: int, key: float) -> None:

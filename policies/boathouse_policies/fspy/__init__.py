@@ -19,8 +19,6 @@ from boathouse_policies.fspy.config import Config
 from boathouse_policies.fspy.order import AgeingReserve, Group, SizeBased
 from boathouse_policies.fspy.prediction import Prediction, Source
 
-__all__ = ["AgeingReserve", "Config", "Group", "Prediction", "SizeBased", "Source", "build"]
-
 _PAPER = Config()
 
 

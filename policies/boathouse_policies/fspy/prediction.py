@@ -46,10 +46,7 @@ class Sample:
 
 
 def sample(split_bytes: Sequence[int], *, reducers: int, most_splits: int, rng: np.random.Generator) -> Sample:
-    """Run Algorithm 1 with a split for each map task; raise ValueError if there is none, or none may be read.
-
-    `most_splits` is sampledSplitsUpperBound.
-    """
+    """Run Algorithm 1 with a split for each map task; raise ValueError if none is read, of `most_splits` at most."""
     mappers = len(split_bytes)
     if mappers < 1 or most_splits < 1:
         raise ValueError(f"a probe samples at least 1 split, not {most_splits} of {mappers}")

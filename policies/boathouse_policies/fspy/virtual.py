@@ -94,11 +94,7 @@ class VirtualJob:
     ended: bool = False  # whether the real job is over
 
     def size_left(self, now_s: float | None = None) -> float:
-        """Return VS in byte-seconds; 0 once finished.
-
-        It is as of its world's last update if no time is given, else at a time after that and before the next virtual
-        end.
-        """
+        """Return VS in byte-seconds, of a time between its world's last update (the default) and next virtual end."""
         passed_s = 0.0 if now_s is None else now_s - self.world.now_s
         return 0.0 if self.finished else max(0.0, self.size - self.used - self.rate * passed_s)
 
@@ -251,11 +247,7 @@ class Worlds:
         world.add(job, shape, now_s, used=used)
 
     def end(self, job: model.JobId, now_s: float, *, succeeded: bool) -> None:
-        """End the real job.
-
-        Of all worlds at most the last `MOST_ENDED_WORLDS` jobs that are over stay. One that goes harms nobody: the
-        others of its world have its part.
-        """
+        """End the real job. Of all worlds only the last `MOST_ENDED_WORLDS` stay: the others have the part of one."""
         if job not in self.jobs:
             return
         self.jobs[job].world.end(job, now_s, succeeded=succeeded)

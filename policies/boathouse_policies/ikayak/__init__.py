@@ -26,8 +26,6 @@ from boathouse_policies.ikayak.shrinking import LocalFirst, Shrinking
 from boathouse_policies.ikayak.suspension import Suspension
 from boathouse_policies.model import Stage
 
-__all__ = ["SPARK", "Config", "Parts", "Shrink", "build"]
-
 _PAPER = Config()
 
 

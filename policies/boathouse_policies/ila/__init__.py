@@ -31,20 +31,6 @@ from boathouse_policies.ila.learning import Learner, Learners
 from boathouse_policies.ila.locality import LEVEL, AdaptiveDelay
 from boathouse_policies.ila.profiling import STAGES
 
-__all__ = [
-    "LEVEL",
-    "AdaptiveDelay",
-    "Config",
-    "Interference",
-    "Learner",
-    "Learners",
-    "Retry",
-    "build",
-    "build_iao",
-    "build_lao",
-    "static",
-]
-
 _PAPER = Config()
 
 

@@ -4,6 +4,7 @@ A task request of a node becomes a mask over all nodes: where the predicted slow
 host's threshold allows. Only maps and reducers are judged; what else runs counts as a neighbour.
 """
 
+import dataclasses
 import functools
 import math
 import statistics
@@ -281,11 +282,11 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self._contest.load(state.get("contest"))
 
 
+@dataclasses.dataclass(eq=False)
 class Retry(Reserve):
     """Retries what was refused everywhere: no event tells that a host has had idle slots for long enough."""
 
-    def __init__(self, interference: Interference) -> None:
-        self._interference = interference
+    interference: Interference
 
     def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
         """Return True: a class without room waits for room."""
@@ -293,7 +294,7 @@ class Retry(Reserve):
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Wait]:  # noqa: ARG002 - the protocol's
         """Return when to retry."""
-        _, wait = self._interference.retry(pending)
+        _, wait = self.interference.retry(pending)
         return () if wait is None else (wait,)
 
     def refused(
@@ -303,7 +304,7 @@ class Retry(Reserve):
         for pending in pending_classes:
             if pending.task_class.stage not in STAGES or pending.task_class.gang_min:
                 continue
-            has_room, wait = self._interference.retry(pending)
+            has_room, wait = self.interference.retry(pending)
             if not has_room:
                 yield pending, _NO_ROOM if state.view.layout.large_enough(pending.least).any() else _NEVER, None
             elif wait is not None:

@@ -38,7 +38,7 @@ class Learner:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._first, self._offline = (first_model(), first_additive()), first_samples()
+        self._first, self._offline = first_models(), first_samples()
         self._fresh: tuple[list[float], ...] = ()
         self._begin_anew()
 
@@ -168,15 +168,9 @@ def first_samples() -> fitting.Samples:
 
 
 @functools.cache
-def first_model() -> Exponential:
-    """Return the model that predicts before the first observations."""
-    return fitting.exponential(first_samples())
-
-
-@functools.cache
-def first_additive() -> Additive:
-    """Return the other model that predicts before the first observations."""
-    return additive.fit(first_samples())
+def first_models() -> tuple[Exponential, Additive]:
+    """Return the models that predict before the first observations."""
+    return fitting.exponential(first_samples()), additive.fit(first_samples())
 
 
 def _spread(count: int, dimensions: int) -> np.ndarray:

@@ -274,7 +274,7 @@ class Monitor:
 
     def _show_idle(self, node: model.NodeName, now_s: float) -> None:
         for task in self._left_to_instruments.get(node, _NONE).values():
-            if task.is_guess and not task.is_shown:
+            if task.is_guess and not task.is_shown:  # what it does is in what was measured
                 self._recount(task, IDLE, now_s)
                 task.is_shown = True
 

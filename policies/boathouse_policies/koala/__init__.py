@@ -21,8 +21,6 @@ from boathouse_policies.koala.cluster import Cluster, Kind
 from boathouse_policies.koala.config import Config, Partition, Policy, Reading
 from boathouse_policies.koala.controller import Koala, Terms
 
-__all__ = ["ADDED", "Cluster", "Config", "Kind", "Partition", "Policy", "Reading", "Terms", "added", "build", "of"]
-
 _PAPER = Config()
 ADDED = Config(report_every_s=0.0)
 """Masters of real clusters report by themselves, and other tasks need not report for them."""

@@ -126,9 +126,6 @@ class _Member:
     def can_grow(self) -> bool:
         return bool(self.grower.most and self.cluster.growth)
 
-    def may_give(self, now_s: float) -> bool:
-        return self.cluster.spare_nodes > 0 and now_s >= self.reclaim_s
-
 
 class Koala(Controller, Observer):
     """Dumps nothing: masters report again, and offers begin a new period."""
@@ -183,7 +180,7 @@ class Koala(Controller, Observer):
             return ()
         members = [self._members[name] for name in self._jobs if name in self._members]
         due = [member for member in members if view.now_s >= member.offer_s]
-        if not due and not any(member.may_give(view.now_s) for member in members):
+        if not due and not any(one.cluster.spare_nodes and view.now_s >= one.reclaim_s for one in members):
             return ()  # nothing can be decided, so that most cycles look at neither queue nor nodes
         sizes = [view.axis.vector(worker.resources) for member in members for worker in self._workers(member)]
         needed = self._needed(queue, np.max(sizes, axis=0), view)  # in the largest workers

@@ -164,8 +164,7 @@ class Backfill(Hooks):
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Return whether a class may use one reserved node."""
         owner, now_s = state.reserved[node], state.view.now_s
-        place = self._classes.places.get(owner)
-        since_s = state.reserved_since_s(node, owner)
+        place, since_s = self._classes.places.get(owner), state.reserved_since_s(node, owner)
         left = 1.0 - (0.0 if since_s is None else now_s - since_s) / _PASSED_FOR_S
         if place is None or left * _PASSED_FOR_S <= self._ends_s(pending):
             return False

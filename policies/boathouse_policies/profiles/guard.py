@@ -166,15 +166,12 @@ class Guard(Observer, Figures):
         record = self._records.pop(key, None) or Record()
         self._records[key] = record
         if len(self._records) > PROGRAMS_KEPT:
-            self._forget()
+            counts = collections.Counter(namespace for _, namespace, _ in self._records)
+            del self._records[max(self._records, key=lambda key: counts[key[1]])]  # the first of several
         if record.add(worth, now_s, added, retry_s=retry_s):
             self.alarms[key[0]] += 1
             self.until_s = max(self.until_s, record.off_until_s)
             self._switch(key[0], now_s)
-
-    def _forget(self) -> None:
-        counts = collections.Counter(namespace for _, namespace, _ in self._records)
-        del self._records[max(self._records, key=lambda key: counts[key[1]])]  # the first of several
 
     def _switch(self, part: Part, now_s: float) -> None:
         """Switch a part off in the cluster if it is off, for some program, in most namespaces that it acted in."""

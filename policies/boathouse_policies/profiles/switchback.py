@@ -65,8 +65,7 @@ class Switchback(Guard):
         super().__init__()
         # What each part did to the time of the jobs in blocks with it, by the blocks without it. A decision is a pair
         # of blocks in a namespace.
-        self.in_blocks = dict.fromkeys(Part, Effect())
-        self._block_s = block_s
+        self.in_blocks, self._block_s = dict.fromkeys(Part, Effect()), block_s
         self._open = 0  # the first block whose pair is not judged
         self._trials: dict[model.JobId, _Trial] = {}
         self._usual: dict[tuple[str, str, bool], float] = {}  # means of y, by namespace and program
@@ -138,8 +137,7 @@ class Switchback(Guard):
 @functools.lru_cache(64)
 def acts_in(part: Part, block: int) -> bool:
     """Return whether a part acts in a block, by its number: in one of each pair, which a hash selects."""
-    digest = hashlib.blake2b(f"{part}/{block // 2}".encode(), digest_size=1).digest()
-    return digest[0] % 2 == block % 2
+    return hashlib.blake2b(f"{part}/{block // 2}".encode(), digest_size=1).digest()[0] % 2 == block % 2
 
 
 def alone_s(classes: Iterable[model.TaskClass]) -> float | None:

@@ -16,16 +16,13 @@ durations (`timeline`); one cycle looks at all nodes on offer (`decide`); the sp
 """
 
 from boathouse_policies.baselines import LEAST_LOADED, MemoryHeld
-from boathouse_policies.baselines.yarn import LockedNodes
-from boathouse_policies.framework import PREDICATES, Profile, ReservationAge, Reserve, RunningTasks, Score
+from boathouse_policies.framework import PREDICATES, Profile, ReservationAge, RunningTasks, Score
 from boathouse_policies.yarn_me.config import Config
 from boathouse_policies.yarn_me.decide import Elasticity, LookingAhead
 from boathouse_policies.yarn_me.disks import Disks
 from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.reserve import Passing
 from boathouse_policies.yarn_me.timeline import Timeline
-
-__all__ = ["Config", "Disks", "Elasticity", "Outlook", "Passing", "Timeline", "build"]
 
 _PAPER = Config()
 
@@ -34,19 +31,18 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPER, look_ahead: Look
     """Return the profile `yarn-me`, with an outlook of its own. The score ranks nodes with room for the ideal size."""
     running = RunningTasks()
     elastic = Elasticity(config, score, Outlook(running), look_ahead)
-    passing = Passing(elastic) if config.passing else None
-    reserve: Reserve = passing or LockedNodes()
+    passing = Passing(elastic)
     return Profile(
         name="yarn-me",
         order=MemoryHeld(),
         filters=(*PREDICATES, elastic),
         score=elastic,
         sizer=elastic,
-        reserve=reserve,
+        reserve=passing,
         controllers=(elastic,),
         observers=(running, elastic.outlook, elastic.disks),
         running=running,
-        hooks=(elastic,) if passing is None else (elastic, passing),
+        hooks=(elastic, passing),
         figures=(elastic, ReservationAge()),
         node_driven=True,
     )

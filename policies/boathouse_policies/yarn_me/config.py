@@ -2,13 +2,14 @@
 
 import dataclasses
 
+from boathouse_policies.model.values import check_ranges
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """How YARN-ME behaves. Sizes' step and floor (100 MB, 10 %) are the estimates': see `penalty.Elastic`."""
 
     elastic: bool = True  # give tasks less memory than their ideal
-    passing: bool = True  # let others use a reserved node where they end before the reserved task could start (3.3)
     disk_bytes_per_s: float | None = None
     """Rate of a node's disk for spills until one was measured; None for no disk budget until then, as in DSS."""
     disk_share: float = 0.5  # part of it that elastic tasks may take together (the paper names no value; ours)
@@ -21,10 +22,9 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.disk_bytes_per_s is not None and not self.disk_bytes_per_s > 0:
-            raise ValueError(f"disk_bytes_per_s must be above 0, or None for no budget, not {self.disk_bytes_per_s}")
-        if not 0 < self.disk_share <= 1:
-            raise ValueError(f"disk_share must be above 0 and at most 1, not {self.disk_share}")
-        if not self.refresh_s >= 0:
-            raise ValueError(f"refresh_s must not be negative, but is {self.refresh_s}")
-        if not 0 <= self.refresh_share <= 1:
-            raise ValueError(f"refresh_share must be at least 0 and at most 1, not {self.refresh_share}")
+            raise ValueError(
+                f"yarn-me: disk_bytes_per_s must be above 0, or None for no budget, not {self.disk_bytes_per_s}"
+            )
+        check_ranges("yarn-me", self, shares=("disk_share",), not_negative=("refresh_s", "refresh_share"))
+        if not self.refresh_share <= 1:
+            raise ValueError(f"yarn-me: refresh_share must be at most 1, not {self.refresh_share}")

@@ -71,7 +71,9 @@ class Disks(Observer):
         """Learn the rate of a disk, and what others take of it."""
         match event:
             case model.Measured():
-                self._measured(event)
+                if shown := event.usage.get("disk_bytes_per_s", 0.0):
+                    shown = max(0.0, shown - self._outlook.disk_bytes_per_s(event.name))
+                self._others[event.name] = shown
             case model.Finished() if 0 < (rate := event.counters.get(SPILL_RATE, 0.0)) < math.inf:
                 self._spilled(event, min(rate, _FASTEST) * (1 + self._outlook.elastic_on(event.node)))
             case model.NodeChanged(node=None):
@@ -80,11 +82,6 @@ class Disks(Observer):
                     rates.forget(event.name)
             case _:
                 pass
-
-    def _measured(self, event: model.Measured) -> None:
-        if shown := event.usage.get("disk_bytes_per_s", 0.0):
-            shown = max(0.0, shown - self._outlook.disk_bytes_per_s(event.name))
-        self._others[event.name] = shown
 
     def _spilled(self, event: model.Finished, rate: float) -> None:
         submitted = self._outlook.jobs.get(event.job)

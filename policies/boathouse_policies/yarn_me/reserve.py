@@ -90,10 +90,7 @@ def until_s(outlook: Outlook, state: CycleState, node: int) -> float:
 
 
 class _Columns:
-    """The nodes as a column: `until_s`, when the owner has room there; infinite where there is none, shape [N].
-
-    They last from cycle to cycle; at the first question of a cycle they are updated where anything differs.
-    """
+    """The nodes as a column of `until_s`, shape [N], which is updated at a cycle's first question where it differs."""
 
     def __init__(self, outlook: Outlook) -> None:
         self._outlook = outlook

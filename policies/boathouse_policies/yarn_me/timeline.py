@@ -43,10 +43,7 @@ class _Job:
 
 
 class Timeline:
-    """One future, played as far as somebody asked.
-
-    `job_key` is of a job in the profile's order, the least first; jobs of equal keys go by the memory that they hold.
-    """
+    """One future, played as far as somebody asked: jobs in the order of `job_key`, then of the memory they hold."""
 
     def __init__(
         self,

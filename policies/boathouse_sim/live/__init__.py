@@ -7,19 +7,3 @@ from boathouse_sim.live.mapreduce import MapReduce
 from boathouse_sim.live.shell import Live, LiveHeartbeats
 from boathouse_sim.live.spark import DynamicAllocation, Spark, SparkStage
 from boathouse_sim.live.world import LiveWorld
-
-__all__ = [
-    "Application",
-    "Course",
-    "DynamicAllocation",
-    "Live",
-    "LiveHeartbeats",
-    "LiveRun",
-    "LiveWorld",
-    "MapReduce",
-    "Pod",
-    "Report",
-    "Spark",
-    "SparkStage",
-    "TaskRecord",
-]

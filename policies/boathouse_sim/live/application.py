@@ -99,16 +99,15 @@ class Phased(Course):
     def _ended(self, pod: Pod) -> None:
         self._over.add(pod.id)
         self._world.finish(pod)
-        phases = self._spec.phases
-        if len(self._over) == sum(phase.tasks for phase in phases):
+        begun, coming = self._spec.phases[: self._phase + 1], self._spec.phases[self._phase + 1 :]
+        if len(self._over) < sum(phase.tasks for phase in begun):
+            return
+        if coming and coming[0].when_ended:
+            self._next()
+        elif not coming:
             if self._master is not None:
                 self._world.finish(self._master)
             self._world.end_job(self._run)
-        elif self._phase + 1 < len(phases) and phases[self._phase + 1].when_ended and self._all_over():
-            self._next()
-
-    def _all_over(self) -> bool:
-        return len(self._over) == sum(phase.tasks for phase in self._spec.phases[: self._phase + 1])
 
     def _next(self) -> None:
         self._phase += 1

@@ -1,10 +1,8 @@
-"""A MapReduce job: maps read blocks, reducers copy map output as it appears, sort it and reduce.
+"""A MapReduce job: maps read blocks, reducers copy map output as it appears, sort it and reduce (docs/simulator.md).
 
-* Reducers are offered once `slow_start` of the maps have ended (mapreduce.job.reduce.slowstart.completedmaps), after
-  the maps. They hold their room while they wait for maps, and no copy ends before the last map has.
-* Where maps wait, none runs and reducers of the job hold room, a reducer is preempted after `Conditions.preempt_ms`, as
-  Hadoop's master pre-empts reducers: else the two could wait for each other for ever.
-* A node that goes takes the map output on it along. What reducers still have to copy is made again.
+Reducers are offered once `slow_start` of the maps have ended (mapreduce.job.reduce.slowstart.completedmaps). One is
+preempted after `Conditions.preempt_ms` where maps wait, none runs and reducers of the job hold room, as Hadoop's master
+does: else the two could wait for each other for ever. What reducers still have to copy from a lost node is made again.
 """
 
 import collections
@@ -25,10 +23,7 @@ from boathouse_sim.work import Container
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MapReduce(Application):
-    """A job. A map reads, computes and writes.
-
-    The first segment of a reducer copies, in `work_ms` where all of it is there; the others sort, reduce, write.
-    """
+    """A job. The first segment of a reducer copies, in `work_ms` where all is there; the others sort, reduce, write."""
 
     maps: int
     map: Container
@@ -167,16 +162,14 @@ class MapReduceCourse(Course):
         return [pod for pod in self._running.values() if not self._is_map(pod) and pod.segment == 0 and pod.activities]
 
     def _update_copies(self) -> None:
+        rates = self._world.rates
         for pod in self._copying():
-            self._world.rates.update(pod.activities[0])
-            if self.gate.open:
-                self._note_wait(pod)
-
-    def _note_wait(self, pod: Pod) -> None:
-        """Note how long a reducer had nothing to copy: the time that its copy so far would not have taken."""
-        copy, pod.opened_ms = pod.activities[0], self._world.clock.now_ms
-        busy_ms = (copy.work_ms - self._world.rates.left_ms(copy)) * sum(copy.stretch)
-        pod.waited_ms = max(0, pod.opened_ms - pod.started_ms - round(busy_ms))
+            copy = pod.activities[0]
+            rates.update(copy)
+            if self.gate.open:  # a reducer had nothing to copy for the time that its copy so far would not have taken
+                busy_ms = (copy.work_ms - rates.left_ms(copy)) * sum(copy.stretch)
+                pod.opened_ms = self._world.clock.now_ms
+                pod.waited_ms = max(0, pod.opened_ms - pod.started_ms - round(busy_ms))
 
     # What goes wrong
 

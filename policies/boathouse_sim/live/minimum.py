@@ -31,9 +31,8 @@ class Minimum:
         self._gang = gang_minimum.Gang(driver=driver, expected=tuple(ids), leader=leader, executor=executor)
         self._places: dict[model.TaskId, model.Create] = {}
         self.requested: Sequence[model.Task] = ()  # the executors that the driver has requested, all at once
-        self.short: Sequence[
-            model.Task
-        ] = ()  # what goes before all others: executors, expected ones too, without a place
+        # What goes before all others: executors, expected ones too, without a place
+        self.short: Sequence[model.Task] = ()
 
     def expected(self, running: Collection[model.TaskId]) -> list[model.Task]:
         """Return the expected executors that start together with the driver."""

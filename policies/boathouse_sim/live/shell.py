@@ -1,17 +1,10 @@
 """The shell of a live world: all that happens at one millisecond, then cycles, then the rates that follow from it.
 
-`LiveHeartbeats` is the shell with YARN's protocol: nothing is placed but at nodes' heartbeats.
-
-| who | what |
-|---|---|
-| a node, each period at its own phase | reports what ended: its room is free, and its job is not charged, from then on; then takes at most `allocs_per_node_heartbeat` containers |
-| a job's master, each period from its submission | learns of its containers at one heartbeat, launches at the next; a driver, which is its job's master, is launched at the first |
-
-Masters without a driver take no room, and no time before a job's first task and after its last: `Timing`'s container of
-masters is for `boathouse_sim.simulation`. What was lost is free at once. Decisions on tasks that run are carried out
-when they are made, but a second attempt is an allocation: it starts on the node whose heartbeat it is, or not at all.
-Heartbeats that could change nothing are left out, as in `boathouse_sim.simulation`.
-"""  # noqa: E501 - a table
+`LiveHeartbeats` is the shell with YARN's protocol (docs/simulator.md): nothing is placed but at nodes' heartbeats. What
+was lost is free at once. Decisions on tasks that run are carried out when they are made, but a second attempt is an
+allocation: it starts on the node whose heartbeat it is, or not at all. Heartbeats that could change nothing are left
+out, as in `boathouse_sim.simulation`.
+"""
 
 import dataclasses
 from collections.abc import Iterable, Sequence

@@ -105,10 +105,7 @@ def cpu_share(pod: Pod) -> float:
 
 
 def variation(seed: int, task: str, attempt: int, jitter: float, error: tuple[float, float]) -> float:
-    """Return a task's random variation: equal for equal tasks of a seed, whatever policy places them.
-
-    `jitter` is the coefficient of variation, log-normal with mean 1; `error` bounds its estimate's relative error.
-    """
+    """Return a task's random variation, of a mean of 1 and this jitter, equal for equal tasks of a seed."""
     if not jitter and error == (0.0, 0.0):
         return 1.0
     random = np.random.default_rng([seed, zlib.crc32(task.encode()), attempt])

@@ -3,11 +3,9 @@
 * Executors are asked for once the driver runs; or together with it, where `min_executors` must start with it (a gang).
 * The first stage waits for `registered` of the executors (spark.scheduler.minRegisteredResourcesRatio), or half a
   minute (maxRegisteredResourcesWaitingTime). A stage starts when the one before has ended.
-* An executor runs one task for each `task_cores` of its CPUs: one whose block is on its node, else the next; with
-  delay scheduling the next only once no such task has started anywhere for `locality_wait_s`.
 * An executor that is lost is asked for again, and its tasks run elsewhere; what it shuffled is kept by the node's
   shuffle service.
-* With dynamic allocation executors are asked for as tasks wait, and let go when idle.
+* Its tasks, delay scheduling and dynamic allocation are described in docs/simulator.md.
 """
 
 import dataclasses
@@ -124,15 +122,12 @@ class SparkCourse(Course):
         self._up: dict[model.TaskId, _Executor] = {}
         self._driver_pod: Pod | None = None
         self._running: dict[model.TaskId, Pod] = {}
-        self._wanted = spec.executors
+        self._wanted, self._stage = spec.executors, -1
         self._released: set[int] = set()
-        self._stage = -1
         self._stage_files = [world.file(run, stage.tasks, stage.replicas) for stage in spec.stages]
         self._waiting: dict[int, None] = {}
-        self._left = 0
-        self._may_begin = False
-        self._patient_until_ms = 0
-        self._over = self._has_started = False
+        self._left = self._patient_until_ms = 0
+        self._may_begin = self._over = self._has_started = False
 
     @override
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
@@ -282,18 +277,14 @@ class SparkCourse(Course):
 
     def _assign(self) -> None:
         """Give waiting tasks to free slots, executors in order of their names, round after round."""
-        free = True
-        while free and self._waiting and self._driver_is_up:
+        free = self._stage >= 0 and (self._driver is None or self._driver_pod is not None)
+        while free and self._waiting:
             free = False
             for executor in [self._up[name] for name in sorted(self._up)]:
                 index = self._closest(executor.pod.node) if len(executor.busy) < self._spec.slots else None
                 if index is not None:
                     self._run_on(executor, index)
                     free = True
-
-    @property
-    def _driver_is_up(self) -> bool:
-        return self._stage >= 0 and (self._driver is None or self._driver_pod is not None)
 
     def _closest(self, node: model.NodeName) -> int | None:
         """Return the next task for a slot on a node; None if none is pending, or delay scheduling skips the node."""
@@ -339,10 +330,10 @@ class SparkCourse(Course):
 
     def _task_over(self, executor: _Executor) -> None:
         self._left -= 1
-        if not self._left:
-            self._next_stage()
-        else:
+        if self._left:
             self._assign()
+        else:
+            self._next_stage()
         if not self._over and not executor.busy:
             self._watch_idle(executor)
 

@@ -6,6 +6,7 @@ import pytest
 
 from boathouse_cli import mrclusters, mrjobs, printing_logs
 from boathouse_cli.errors import CommandError, ExitCode, StartingError
+from boathouse_cli.printing_logs import Selection
 from tests.builders import cli
 
 APPLICATION = "application_1800000000000_0007"
@@ -42,8 +43,8 @@ class Gateway:
         assert (plural, name) == ("mrclusters", "etl")
         return cli.mrcluster()
 
-    def log(self, pod, container, *, tail, follow):
-        yield f"log of {pod} {container} {tail} {follow}"
+    def log(self, pod, container, *, tail, follow=False, prefix=""):
+        yield f"{prefix}log of {pod} {container} {tail} {follow}"
 
     def proxied(self, pod, port, path):
         self.requests.append((pod, port, path))
@@ -72,12 +73,12 @@ def hadoop_job(state="RUNNING", application=APPLICATION):
 
 
 def logs_of_job(reached, state="FINISHED", container=None, tail=None, **more):
-    return list(printing_logs.of_job(reached, hadoop_job(state, **more), container, tail=tail))
+    return list(printing_logs.of_job(reached, hadoop_job(state, **more), Selection(container=container, tail=tail)))
 
 
 def logs_of_cluster(reached, host=None, container=None):
     cluster = mrclusters.read(cli.mrcluster())
-    return list(printing_logs.of_cluster(reached, cluster, host, container, tail=5, follow=False))
+    return list(printing_logs.of_cluster(reached, cluster, Selection(host=host, container=container, tail=5)))
 
 
 def test_logs_of_a_cluster_are_those_of_its_master():

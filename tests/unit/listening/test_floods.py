@@ -137,8 +137,8 @@ async def test_requests_behind_one_that_is_handled_are_not_read(measured, limits
 async def test_a_flood_of_idle_connections_does_not_keep_a_probe_from_its_answer():
     application = telemetry_server.health_application(health.Health())
     limits = telemetry_server.PROBE_LIMITS
-    async with telemetry_server.serve(application, port=0, host="127.0.0.1", limits=limits) as port:
-        idle = []
+    async with listener.serve(application, port=0, host="127.0.0.1", limits=limits) as served:
+        idle, port = [], served.port
         for number in range(3 * limits.most):
             source = (f"127.0.1.{1 + number // 4}", 0)
             idle.append((await asyncio.open_connection("127.0.0.1", port, local_addr=source))[1])

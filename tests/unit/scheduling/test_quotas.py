@@ -83,6 +83,6 @@ def test_a_line_that_cannot_be_read_limits_nothing():
 
 def test_a_quota_that_is_deleted_limits_nothing():
     found = known(hard={"cpu": "1"})
-    found.remove(wire.ObjectMeta(name="q", namespace="team"))
+    found.set(views.QuotaView(metadata=wire.ObjectMeta(name="q", namespace="team")), is_gone=True)
     assert reason(found) is None
     assert found.changed == {"team"}

@@ -156,7 +156,7 @@ def test_a_resource_that_a_node_has_or_that_no_device_class_offers_is_like_any_o
     absent = dataclasses.replace(found(model.Code.NEVER_FITS, scarce=GPU), asked=2)
     present = dataclasses.replace(absent, largest=1)
     gone = offering()
-    gone.remove("gpu")
+    gone.set(device_views.DeviceClassView(metadata=wire.ObjectMeta(name="gpu")), is_gone=True)
     for diagnosis, known in ((present, offering()), (absent, gone), (absent, offering(resource="")), (absent, None)):
         assert reasons.for_pod(diagnosis, "demo", held(), known).reason == "NeverFits"
 

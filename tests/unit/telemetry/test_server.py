@@ -9,14 +9,15 @@ import aiohttp
 import pytest
 from prometheus_client import exposition
 
+from boathouse.listening import listener
 from boathouse.telemetry import health, metrics, server
 
 
 async def fetch(application, path, **headers):
     async with (
-        server.serve(application, port=0, host="127.0.0.1") as port,
+        listener.serve(application, port=0, host="127.0.0.1", limits=server.LIMITS) as served,
         aiohttp.ClientSession() as session,
-        session.get(f"http://127.0.0.1:{port}{path}", headers=headers) as answer,
+        session.get(f"http://127.0.0.1:{served.port}{path}", headers=headers) as answer,
     ):
         return answer.status, answer.headers["Content-Type"], await answer.text()
 
@@ -59,10 +60,11 @@ async def test_a_page_is_created_once_however_often_it_is_requested(monkeypatch)
     subject, made = metrics.Metrics(), []
     subject.gauges.add(metrics.Gauge(name="boathouse_x", documentation="x", read=lambda: made.append(1) or {(): 1.0}))
     application = server.metrics_application(subject.registry)
-    async with server.serve(application, port=0, host="127.0.0.1") as port, aiohttp.ClientSession() as session:
+    serving = listener.serve(application, port=0, host="127.0.0.1", limits=server.LIMITS)
+    async with serving as served, aiohttp.ClientSession() as session:
         for version in ("0.0.1", "1.0.0", "9"):
             headers = {"Accept": f"application/openmetrics-text; version={version}"}
-            async with session.get(f"http://127.0.0.1:{port}/metrics", headers=headers) as answer:
+            async with session.get(f"http://127.0.0.1:{served.port}/metrics", headers=headers) as answer:
                 assert answer.ok
     assert len(made) == 1
 
@@ -95,12 +97,11 @@ async def test_the_text_of_a_page_is_made_outside_of_the_event_loop(monkeypatch)
     assert threading.get_ident() not in threads
 
 
-async def test_idle_connections_to_a_port_give_way_to_a_probe(monkeypatch):
-    monkeypatch.setattr(server, "LIMITS", dataclasses.replace(server.LIMITS, most=3))
+async def test_idle_connections_to_a_port_give_way_to_a_probe():
+    application, limits = server.health_application(health.Health()), dataclasses.replace(server.LIMITS, most=3)
     async with contextlib.AsyncExitStack() as stack:
-        port = await stack.enter_async_context(
-            server.serve(server.health_application(health.Health()), port=0, host="127.0.0.1")
-        )
+        serving = listener.serve(application, port=0, host="127.0.0.1", limits=limits)
+        port = (await stack.enter_async_context(serving)).port
         idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(6)]
         session = await stack.enter_async_context(aiohttp.ClientSession())
         async with session.get(f"http://127.0.0.1:{port}/healthz") as answer:

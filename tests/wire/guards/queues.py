@@ -6,7 +6,6 @@ import collections
 
 from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling.pods import indexes, ownership
-from boathouse.services.frame import admission
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.mrjob import model as mrjobs
 from boathouse_policies import model, profiles
@@ -163,7 +162,7 @@ def with_queues_for_everybody(patch):
 
 
 def with_jobs_for_every_queue(patch):
-    patch.setattr(admission, "_not_accepted", lambda *_: None)
+    patch.setattr(QueueConfig, "accepts_namespace", lambda *_: True)
 
 
 def with_names_of_others(patch):

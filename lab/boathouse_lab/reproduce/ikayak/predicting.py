@@ -36,7 +36,7 @@ from boathouse_sim.workload import Cluster, Workload
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boathouse_sim.workload import App
+    from boathouse_sim.work import App
 
 NOISES: Final = (0.0, 0.1, 0.2, 0.4)
 SKEWS: Final = (0.0, 0.25, 0.5)

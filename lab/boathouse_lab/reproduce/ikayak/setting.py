@@ -20,7 +20,7 @@ from boathouse_sim.workload import Cluster, Penalty, PenaltyModel, Workload
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boathouse_sim.workload import App
+    from boathouse_sim.work import App
 
 BLOCK_MB: Final = 256.0
 REPLICAS: Final = 3

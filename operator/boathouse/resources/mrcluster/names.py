@@ -13,7 +13,6 @@ LABEL_HOST: Final = f"{GROUP}/host"
 ANNOTATION_SETTINGS: Final = f"{GROUP}/settings"
 """On a pod of a cluster: the digest of the settings that it started with."""
 POD_LABELS: Final = frozenset({LABEL_TASK_TYPE, LABEL_HOST, ANNOTATION_SETTINGS})
-"""Labels and annotations of pods that the operator reads for MRClusters."""
 
 
 class Role(StrEnum):

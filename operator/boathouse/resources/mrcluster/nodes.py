@@ -7,9 +7,7 @@ from pydantic.config import JsonDict
 
 from boathouse.resources.base import Cpu, Model, Quantity, amount, checked, holds, optional, rule, whole
 
-MAX_CORE: Final = 200
-MAX_TRANSIENT: Final = 500
-
+MAX_CORE, MAX_TRANSIENT = 200, 500
 MasterMemory = Annotated[int | str, amount("1Gi", "the master runs four JVMs")]
 NodeMemory = Annotated[int | str, amount("768Mi", "a node runs its daemons and at least one container")]
 VolumeSize = Annotated[int | str, amount("16Mi", "Hadoop stops below a few MiB of free space")]
@@ -123,9 +121,7 @@ class Transient(Model):
 
 
 Policy = Literal["Static", "GSP", "GGP", "GGDP"]
-GSP_PERIOD_S: Final = 30
-GREEDY_PERIOD_S: Final = 120
-
+GSP_PERIOD_S, GREEDY_PERIOD_S = 30, 120
 _STEP: Final = "(self.growBy > self.shrinkBy ? self.growBy : self.shrinkBy)"
 
 

@@ -6,7 +6,7 @@ Deprecated names are closed with the setting that Hadoop converts them to.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -16,56 +16,47 @@ from boathouse.resources.mrcluster.nodes import Core, Master, Resizing, Transien
 from boathouse.resources.pod_environment import Environment
 from boathouse.resources.pod_template import NodeLabels, PodTemplate, TemplateFields, Tolerations
 
-CLOSED: Final[Mapping[str, Sequence[str]]] = {
-    "file system and security": (
-        r"fs\.(defaultFS|default\.name)",
-        r"hadoop\.(tmp\.dir|security\.(authentication|token\.service\.use_ip)|proxyuser\..*|http\.staticuser\.user)",
-        r"(dfs|yarn|mapreduce\.jobhistory)\.http\.policy",
-    ),
-    "NameNode": (
-        r"dfs\.(namenode\.|)(name|edits|name\.edits)\.dir",
-        r"dfs\.namenode\.(shared\.edits\.dir|checkpoint\.(edits\.)?dir|hosts\.provider\.classname)",
-        r"fs\.checkpoint\.(edits\.)?dir",
-        r"dfs\.(namenode\.)?(secondary\.)?(rpc|http|https|servicerpc|lifeline\.rpc)(-address|\.address|-bind-host)",
-        r"dfs\.namenode\.datanode\.registration\.ip-hostname-check",
-        r"dfs\.(hosts(\.exclude)?|(internal\.)?nameservices|nameservice\.id|federation\..*|ha\..*)",
-        r"dfs\.namenode\.(resource\.du\.reserved|replication\.max|fs-limits\.min-block-size)",
-        r"dfs\.(replication\.max|blocksize|block\.size|replication)",
-        r"dfs\.(webhdfs\.enabled|permissions(\.enabled)?|cluster\.administrators)",
-    ),
-    "DataNode": (
-        r"dfs\.(datanode\.)?data\.dir",
-        r"dfs\.datanode\.((http\.|https\.|ipc\.)?address|hostname|use\.datanode\.hostname)",
-        r"dfs\.client\.use\.datanode\.hostname|slave\.host\.name",
-    ),
-    "ResourceManager": (
-        r"yarn\.resourcemanager\.(hostname|bind-host|(scheduler\.|resource-tracker\.|admin\.)?address)",
-        r"yarn\.resourcemanager\.(webapp\.(https\.)?address|ha\..*|cluster-id|scheduler\.class)",
-        r"yarn\.resourcemanager\.(recovery\.enabled|store\.class|fs\.state-store\.uri)",
-        r"yarn\.resourcemanager\.(work-preserving-recovery\.enabled|nodes\.(include|exclude)-path)",
-        r"yarn\.node-labels\..*",
-        r"yarn\.scheduler\.(minimum|maximum)-allocation-mb",
-    ),
-    "NodeManager": (
-        r"yarn\.nodemanager\.(hostname|bind-host|address|(localizer|webapp(\.https)?)\.address)",
-        r"yarn\.nodemanager\.(local-dirs|log-dirs|aux-services|env-whitelist|node-labels\..*)",
-        r"yarn\.nodemanager\.(resource\.(memory-mb|cpu-vcores)|[vp]mem-check-enabled)",
-        r"yarn\.nodemanager\.disk-health-checker\.max-disk-utilization-per-disk-percentage",
-        r"yarn\.nodemanager\.remote-app-log-dir|yarn\.log-aggregation-enable",
-    ),
-    "CapacityScheduler": (
-        r"yarn\.scheduler\.capacity\.(root\.)?(queues|(.*\.)?capacity|(.*\.)?maximum-am-resource-percent)",
-        r"yarn\.scheduler\.capacity\.(resource-calculator|node-locality-delay|.*\.accessible-node-labels(\..*)?)",
-    ),
-    "MapReduce": (
-        r"mapreduce\.(framework\.name|application\.classpath|job\.(tags|emit-timeline-data|am\.node-label-expression))",
-        r"mapreduce\.jobhistory\.(bind-host|address|(admin|webapp|webapp\.https)\.address|(intermediate-)?done-dir)",
-        r"yarn\.app\.mapreduce\.am\.staging-dir",
-    ),
-}
-"""Regular expressions of keys, by what they configure."""
-
-_CLOSED: Final = re.compile("|".join(f"(?:{part})" for parts in CLOSED.values() for part in parts))
+CLOSED: Final = (
+    # file system and security
+    r"fs\.(defaultFS|default\.name)",
+    r"hadoop\.(tmp\.dir|security\.(authentication|token\.service\.use_ip)|proxyuser\..*|http\.staticuser\.user)",
+    r"(dfs|yarn|mapreduce\.jobhistory)\.http\.policy",
+    # NameNode
+    r"dfs\.(namenode\.|)(name|edits|name\.edits)\.dir",
+    r"dfs\.namenode\.(shared\.edits\.dir|checkpoint\.(edits\.)?dir|hosts\.provider\.classname)",
+    r"fs\.checkpoint\.(edits\.)?dir",
+    r"dfs\.(namenode\.)?(secondary\.)?(rpc|http|https|servicerpc|lifeline\.rpc)(-address|\.address|-bind-host)",
+    r"dfs\.namenode\.datanode\.registration\.ip-hostname-check",
+    r"dfs\.(hosts(\.exclude)?|(internal\.)?nameservices|nameservice\.id|federation\..*|ha\..*)",
+    r"dfs\.namenode\.(resource\.du\.reserved|replication\.max|fs-limits\.min-block-size)",
+    r"dfs\.(replication\.max|blocksize|block\.size|replication)",
+    r"dfs\.(webhdfs\.enabled|permissions(\.enabled)?|cluster\.administrators)",
+    # DataNode
+    r"dfs\.(datanode\.)?data\.dir",
+    r"dfs\.datanode\.((http\.|https\.|ipc\.)?address|hostname|use\.datanode\.hostname)",
+    r"dfs\.client\.use\.datanode\.hostname|slave\.host\.name",
+    # ResourceManager
+    r"yarn\.resourcemanager\.(hostname|bind-host|(scheduler\.|resource-tracker\.|admin\.)?address)",
+    r"yarn\.resourcemanager\.(webapp\.(https\.)?address|ha\..*|cluster-id|scheduler\.class)",
+    r"yarn\.resourcemanager\.(recovery\.enabled|store\.class|fs\.state-store\.uri)",
+    r"yarn\.resourcemanager\.(work-preserving-recovery\.enabled|nodes\.(include|exclude)-path)",
+    r"yarn\.node-labels\..*",
+    r"yarn\.scheduler\.(minimum|maximum)-allocation-mb",
+    # NodeManager
+    r"yarn\.nodemanager\.(hostname|bind-host|address|(localizer|webapp(\.https)?)\.address)",
+    r"yarn\.nodemanager\.(local-dirs|log-dirs|aux-services|env-whitelist|node-labels\..*)",
+    r"yarn\.nodemanager\.(resource\.(memory-mb|cpu-vcores)|[vp]mem-check-enabled)",
+    r"yarn\.nodemanager\.disk-health-checker\.max-disk-utilization-per-disk-percentage",
+    r"yarn\.nodemanager\.remote-app-log-dir|yarn\.log-aggregation-enable",
+    # CapacityScheduler
+    r"yarn\.scheduler\.capacity\.(root\.)?(queues|(.*\.)?capacity|(.*\.)?maximum-am-resource-percent)",
+    r"yarn\.scheduler\.capacity\.(resource-calculator|node-locality-delay|.*\.accessible-node-labels(\..*)?)",
+    # MapReduce
+    r"mapreduce\.(framework\.name|application\.classpath|job\.(tags|emit-timeline-data|am\.node-label-expression))",
+    r"mapreduce\.jobhistory\.(bind-host|address|(admin|webapp|webapp\.https)\.address|(intermediate-)?done-dir)",
+    r"yarn\.app\.mapreduce\.am\.staging-dir",
+)
+_CLOSED: Final = re.compile("|".join(f"(?:{part})" for part in CLOSED))
 
 
 def is_closed(key: str) -> bool:
@@ -94,7 +85,6 @@ CLASSPATH: Final = "/opt/hadoop/lib/*"
 JAVA_HOME: Final = "/opt/java"
 MAX_SETTINGS_BYTES: Final = 64 * 1024
 RESERVED_VARIABLES: Final = ("JAVA_HOME", "HADOOP_CONF_DIR", "HADOOP_USER_NAME")
-"""Variables of the containers that Boathouse sets, beside those that begin with BOATHOUSE_."""
 _MUTABLE: Final = frozenset(
     {
         *("image", "imagePullPolicy", "imagePullSecrets", "classpath", "javaHome", "serviceAccountName", "podTemplate"),
@@ -190,6 +180,10 @@ _rules = (
 )
 
 
+_Zone = Annotated[str, Field(min_length=1, max_length=63)]
+_Zones = Annotated[list[_Zone], Field(min_length=1, max_length=32, json_schema_extra={"x-kubernetes-list-type": "set"})]
+
+
 class MRClusterSpec(TemplateFields):
     """Desired state of the cluster. A change of most fields restarts the nodes, one after the other."""
 
@@ -232,13 +226,7 @@ class MRClusterSpec(TemplateFields):
     transient: Transient = whole(Transient)
     resizing: Resizing = whole(Resizing)
     weight: int = Field(default=1, ge=1, le=1000, description="Share of offered nodes relative to the other clusters.")
-    zones: (
-        Annotated[
-            list[Annotated[str, Field(min_length=1, max_length=63)]],
-            Field(min_length=1, max_length=32, json_schema_extra={"x-kubernetes-list-type": "set"}),
-        ]
-        | None
-    ) = optional("Values of topology.kubernetes.io/zone. Absent: any node.")
+    zones: _Zones | None = optional("Values of topology.kubernetes.io/zone. Absent: any node.")
     node_selector: NodeLabels | None = optional("Labels that nodes of the pods must have.")
     tolerations: Tolerations | None = optional("Taints of nodes that the pods tolerate.")
     env: Environment | None = optional("Of all containers with Hadoop.")

@@ -15,7 +15,6 @@ from boathouse.resources.mrcluster.spec import MRClusterSpec
 from boathouse.resources.statuses import ABSENT, Conditions, Count, Part, RequiredTime, Status, Text, Time, about
 
 MAX_NUMBERS: Final = 700
-"""More than a cluster has nodes."""
 MAX_LENGTH: Final = 8192
 _RANGE: Final = re.compile(r"(?P<first>[0-9]{1,10})(-(?P<last>[0-9]{1,10}))?")
 
@@ -37,8 +36,7 @@ def parse_ranges(ranges: str) -> tuple[int, ...]:
     for part in ranges.split(","):
         match = _RANGE.fullmatch(part)
         if match:
-            first = int(match["first"])
-            last = int(match["last"] or first)
+            first, last = int(match["first"]), int(match["last"] or match["first"])
             numbers.update(range(first, min(last, first + MAX_NUMBERS) + 1))
     return tuple(sorted(numbers)[:MAX_NUMBERS])
 
@@ -55,17 +53,12 @@ Ranges = Annotated[
     pydantic.PlainSerializer(lambda numbers: ranges_text(numbers) or None),
     pydantic.WithJsonSchema({"type": "string", "maxLength": MAX_LENGTH}),
 ]
-"""Numbers in a status, which has them as text."""
-
-
 Phase = Literal["Pending", "Starting", "Ready", "Degraded", "Expired"]
 MAX_NAME: Final = 40
 """Characters of a cluster's name: the names of its pods and of its Service are longer."""
-MAX_LEAVING: Final = 64
-MAX_SIZES: Final = 120
+MAX_LEAVING, MAX_SIZES, MAX_SIZE_REASON = 64, 120, 512
 MAX_MESSAGE: Final = 640
 """Of a condition: with all conditions as long as that, the largest cluster has a status below 32 KiB."""
-MAX_SIZE_REASON: Final = 512
 
 
 class NodeCounts(Model):

@@ -4,19 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from boathouse.resources.base import (
-    Key,
-    Model,
-    Quantity,
-    Url,
-    at_most_bytes,
-    checked,
-    holds,
-    map_list,
-    optional,
-    rule,
-    rules,
-)
+from boathouse.resources import base
+from boathouse.resources.base import Key, Model, Quantity, checked, holds, optional, rule, rules
 from boathouse.resources.mrjob.steps import Separator
 
 MAX_CONF_BYTES = 16 * 1024
@@ -34,7 +23,7 @@ class Archive(Model):
         ),
     )
     name: Key = Field(description="Name of the folder, without slashes.")
-    url: Url = Field(description="URL of the archive: .zip, .jar, .tar, .tar.gz or .tgz.")
+    url: base.Url = Field(description="URL of the archive: .zip, .jar, .tar, .tar.gz or .tgz.")
     max_size: Quantity = Field(
         default="1Gi", description="Maximum total size of its files. It counts against ephemeral-storage."
     )
@@ -54,7 +43,7 @@ Conf = Annotated[
                 "PATH, LD_*, PYTHON* and BOATHOUSE_* cannot be set by conf: set variables in spec.env",
             ),
             rule("!self.exists(key, self[key].contains('\\x00'))", "a value cannot contain a NUL character"),
-            at_most_bytes("self.map(key, bytes(key + self[key]))", MAX_CONF_BYTES, "conf"),
+            base.at_most_bytes("self.map(key, bytes(key + self[key]))", MAX_CONF_BYTES, "conf"),
         ),
     ),
 ]
@@ -123,7 +112,9 @@ class Formats(Model):
         "my_name. They change nothing else."
     )
     archives: list[Archive] | None = optional(
-        "Archives that are unpacked in the working folder of tasks.", max_length=16, json_schema_extra=map_list("name")
+        "Archives that are unpacked in the working folder of tasks.",
+        max_length=16,
+        json_schema_extra=base.map_list("name"),
     )
 
 

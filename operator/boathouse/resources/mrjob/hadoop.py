@@ -5,7 +5,8 @@ from typing import Annotated, Final
 from pydantic import Field
 from pydantic.alias_generators import to_camel
 
-from boathouse.resources.base import ATOMIC, DnsLabel, HadoopSettings, Model, holds, optional, rule, rules
+from boathouse.resources import base
+from boathouse.resources.base import ATOMIC, DnsLabel, HadoopSettings, Model, arguments, holds, optional, rule, rules
 from boathouse.resources.mrjob.formats import Formats
 from boathouse.resources.mrjob.steps import Argument, StepFields
 from boathouse_task import contract
@@ -39,8 +40,6 @@ volume_rules = (
     ),
 )
 
-
-MAX_ARGUMENTS_BYTES: Final = 64 * 1024
 _CLUSTER: Final = "hdfs://[a-z]([-a-z0-9]*[a-z0-9])?/"
 
 DataUrl = Annotated[
@@ -58,13 +57,15 @@ DataUrl = Annotated[
         ),
     ),
 ]
-"""URL of input or output."""
 
 
 class ClusterRef(Model):
     """An MRCluster in the job's namespace."""
 
     name: DnsLabel = Field(description="Name of the MRCluster.")
+
+
+_Arguments = Annotated[list[Argument], Field(max_length=256, json_schema_extra=arguments("in total"))]
 
 
 class Jar(Model):
@@ -82,41 +83,19 @@ class Jar(Model):
             ),
         ),
     ] = Field(description="The jar: s3://BUCKET/PATH, hdfs://CLUSTER/PATH, or local:///PATH in the cluster's image.")
-    main_class: Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[A-Za-z_$][A-Za-z0-9_$.]*$")] | None = (
-        optional("Absent: that of the jar's manifest.")
-    )
-    arguments: (
-        Annotated[
-            list[Argument],
-            Field(
-                max_length=256,
-                json_schema_extra={
-                    **ATOMIC,
-                    **rules(
-                        rule(r"self.all(each, !each.matches('\\x00'))", "arguments have no NUL: remove it"),
-                        rule(
-                            f"self.map(each, bytes(each).size()).sum() <= {MAX_ARGUMENTS_BYTES}",
-                            f"arguments may have {MAX_ARGUMENTS_BYTES} bytes in total: put long texts into a file",
-                        ),
-                    ),
-                },
-            ),
-        ]
-        | None
-    ) = optional("Arguments of the main class.")
+    main_class: base.MainClass | None = optional("Absent: that of the jar's manifest.")
+    arguments: _Arguments | None = optional("Arguments of the main class.")
+
+
+_Archive = Annotated[str, Field(max_length=1024, pattern=r"^(s3a|hdfs)://[^, #]+(#[-._a-zA-Z0-9]+)?$")]
+_Archives = Annotated[list[_Archive], Field(max_length=64, json_schema_extra=ATOMIC)]
 
 
 class HadoopOptions(Model):
     """Options of a job on an MRCluster."""
 
     settings: HadoopSettings | None = optional("Settings of the job; those that Boathouse sets are ignored.")
-    archives: (
-        Annotated[
-            list[Annotated[str, Field(max_length=1024, pattern=r"^(s3a|hdfs)://[^, #]+(#[-._a-zA-Z0-9]+)?$")]],
-            Field(max_length=64, json_schema_extra=ATOMIC),
-        ]
-        | None
-    ) = optional("Unpacked in the working folder of tasks, like -archives: URL or URL#NAME.")
+    archives: _Archives | None = optional("Unpacked in the working folder of tasks, like -archives: URL or URL#NAME.")
 
 
 class HadoopFields(Model):

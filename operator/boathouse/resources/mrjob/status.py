@@ -5,21 +5,12 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from boathouse.resources import statuses
 from boathouse.resources.base import ATOMIC, Model, optional
 from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
 from boathouse.resources.mrjob import names
 from boathouse.resources.mrjob.spec import MRJobSpec
-from boathouse.resources.statuses import (
-    ABSENT,
-    Conditions,
-    Count,
-    PartWithoutDefaults,
-    Status,
-    Text,
-    Time,
-    TimeOrZero,
-    about,
-)
+from boathouse.resources.statuses import ABSENT, Conditions, Count, Status, Text, Time, about
 
 Phase = Literal["Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"]
 _time = {"format": "date-time"}
@@ -164,7 +155,7 @@ MAX_APPLICATIONS = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HadoopStatus(PartWithoutDefaults):
+class HadoopStatus(statuses.PartWithoutDefaults):
     """The current attempt of a job with clusterRef."""
 
     attempt: Annotated[int, about("From 1.")]
@@ -177,7 +168,7 @@ class HadoopStatus(PartWithoutDefaults):
             max_length=64,
         ),
     ] = ""
-    since_s: Annotated[TimeOrZero, about("When the attempt began.", alias="since")]
+    since_s: Annotated[statuses.TimeOrZero, about("When the attempt began.", alias="since")]
     is_stopping: Annotated[bool, about("Whether Boathouse kills the attempt's applications.", alias="stopping")] = False
     ended_s: Annotated[
         Time, about("When its client and all its applications had ended. Absent: they may still run.", alias="ended")

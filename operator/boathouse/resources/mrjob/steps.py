@@ -11,7 +11,6 @@ from boathouse.resources.base import ATOMIC, MemorySize, Model, Quantity, checke
 
 
 def _bound(name: str, comparison: str, bound: str, why: str) -> dict[str, str]:
-    """Return the rule that a quantity is at least (>=) or at most (<=) a bound."""
     complaint = f"is {'less' if comparison == '>=' else 'more'} than {bound}: {why}"
     value = f"string(self['{name}'])"
     holds = f"quantity({value}).compareTo(quantity('{bound}')) {comparison} 0"
@@ -37,12 +36,9 @@ limits_rules = (
     _most_cpu,
 )
 
-
-MAX_STEPS = 32
-MAX_REDUCES = 10_000
+MAX_STEPS, MAX_REDUCES = 32, 10_000
 MAX_COMMAND_CHARACTERS = 64 * 1024
 """Limit of a job's commands. It counts characters, because counting bytes exceeds the API server's CEL budget."""
-
 Argument = Annotated[str, Field(max_length=4096)]
 Command = Annotated[list[Argument], Field(min_length=1, max_length=64)]
 

@@ -41,7 +41,6 @@ FIELDS: Final = {
     "deps.repositories": "spark.jars.repositories",
     "monitoring.eventLogDir": "spark.eventLog.dir",
 }
-"""Path of the field below `spec`, and the property."""
 
 
 def _once(field: str, key: str) -> dict[str, str]:
@@ -55,15 +54,8 @@ def _once(field: str, key: str) -> dict[str, str]:
 
 field_rules = tuple(_once(field, key) for field, key in FIELDS.items())
 """Nothing may be said twice: users would not know which counts."""
-
-
-MAX_PROPERTIES: Final = 256
-MAX_KEY: Final = 200
-MAX_VALUE: Final = 16 * 1024
-MAX_BYTES: Final = 128 * 1024
-
-_K8S: Final = r"kubernetes[.]"
-_ROLE: Final = r"(driver|executor)[.]"
+MAX_PROPERTIES, MAX_KEY, MAX_VALUE, MAX_BYTES = 256, 200, 16 * 1024, 128 * 1024
+_K8S, _ROLE = r"kubernetes[.]", r"(driver|executor)[.]"
 CLOSED: Final[Mapping[str, Sequence[str]]] = {
     "identity": (
         "app[.](id|name|submitTime)",
@@ -106,7 +98,6 @@ CLOSED: Final[Mapping[str, Sequence[str]]] = {
     ),
 }
 """Regular expressions of keys without `spark.`, by what they say."""
-
 _EXPRESSION: Final = f"^spark[.]({'|'.join(part for parts in CLOSED.values() for part in parts)})$"
 _CLOSED: Final = re.compile(_EXPRESSION)
 

@@ -15,7 +15,6 @@ ANNOTATION_HADOOP_CLUSTERS: Final = f"{GROUP}/hadoop-clusters"
 """On the ConfigMap of an attempt: the Hadoop clusters that its properties name, as NAME=UID."""
 
 ACCOUNT: Final = "boathouse-spark"
-"""The service account of drivers, where the application names no other."""
 ACCOUNT_PATTERN: Final = r"^boathouse-spark(-[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
 TASK_TYPE_DRIVER: Final = "driver"
 TASK_TYPE_EXECUTOR: Final = "executor"

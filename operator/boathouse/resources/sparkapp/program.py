@@ -4,23 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from boathouse.resources.base import (
-    ATOMIC,
-    DnsLabel,
-    Model,
-    ObjectName,
-    Quantity,
-    checked,
-    holds,
-    map_list,
-    optional,
-    rule,
-    rules,
-)
+from boathouse.resources import base
+from boathouse.resources.base import ATOMIC, Model, ObjectName, checked, holds, optional, rule, rules
 
 SCHEMES = ("local", "file", "s3a", "s3", "https", "http", "hdfs", "gs", "abfss")
 """Spark's Hadoop resolves them: gs and abfss need their connectors in the image."""
-MAX_ARGUMENTS_BYTES = 64 * 1024
 
 _URI = rule(
     f"self.matches('^({'|'.join(SCHEMES)})://[^, ]+$')",
@@ -88,13 +76,6 @@ class Dependencies(Model):
 
 
 Argument = Annotated[str, Field(max_length=4096)]
-_arguments_rules = rules(
-    rule(r"self.all(each, !each.matches('\\x00'))", "arguments have no NUL: remove it"),
-    rule(
-        f"self.map(each, bytes(each).size()).sum() <= {MAX_ARGUMENTS_BYTES}",
-        f"arguments may have {MAX_ARGUMENTS_BYTES} bytes in all: put long texts into a file",
-    ),
-)
 
 
 class Program(Model):
@@ -104,12 +85,10 @@ class Program(Model):
     main_application_file: Uri = Field(
         description="The Python file or the jar. local:// is in the image, file:// on a mounted volume."
     )
-    main_class: Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[A-Za-z_$][A-Za-z0-9_$.]*$")] | None = (
-        optional("Of a Java or Scala application.")
+    main_class: base.MainClass | None = optional("Of a Java or Scala application.")
+    arguments: Annotated[list[Argument], Field(max_length=256, json_schema_extra=base.arguments("in all"))] | None = (
+        optional("Arguments of the program.")
     )
-    arguments: (
-        Annotated[list[Argument], Field(max_length=256, json_schema_extra={**ATOMIC, **_arguments_rules})] | None
-    ) = optional("Arguments of the program.")
     deps: Dependencies | None = None
 
 
@@ -120,7 +99,6 @@ program_rules = (
     ),
     rule("self.type != 'Python' || !has(self.mainClass)", "a Python application has no mainClass: remove it"),
 )
-
 
 _SOURCES = ("claimName", "configMapName", "secretName", "emptyDirSize")
 TAKEN_FOLDERS = (
@@ -143,7 +121,7 @@ class Volume(Model):
             "names of volumes that begin with boathouse- or spark- are taken: choose another",
         ),
     )
-    name: DnsLabel = Field(description="Name of the volume in the pods.")
+    name: base.DnsLabel = Field(description="Name of the volume in the pods.")
     mount_path: str = Field(
         max_length=256,
         pattern=r"^(/[-._a-zA-Z0-9]+)+$",
@@ -160,7 +138,7 @@ class Volume(Model):
     claim_name: ObjectName | None = optional("A PersistentVolumeClaim, ReadWriteMany if pods may run on several nodes.")
     config_map_name: ObjectName | None = optional("A ConfigMap, with a file for each key.")
     secret_name: ObjectName | None = optional("A Secret, with a file for each key.")
-    empty_dir_size: Quantity | None = optional("An empty folder of at most this size.")
+    empty_dir_size: base.Quantity | None = optional("An empty folder of at most this size.")
 
 
 Volumes = Annotated[
@@ -169,7 +147,7 @@ Volumes = Annotated[
         max_length=16,
         description="Volumes in all pods of the application.",
         json_schema_extra={
-            **map_list("name"),
+            **base.map_list("name"),
             **holds(
                 "self.all(v, self.exists_one(other, other.mountPath == v.mountPath))",
                 "two volumes have the same mountPath: give each its own",

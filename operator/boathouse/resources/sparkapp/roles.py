@@ -45,7 +45,6 @@ def _size(minimum: str, why: str) -> Any:
 
 
 HeapSize = Annotated[str, _size("450Mi", "Spark does not start with less memory")]
-"""The heap of a driver or an executor."""
 Size = Annotated[str, _size("1Mi", "Spark counts in MiB")]
 OverheadFactor = Annotated[
     str,
@@ -55,7 +54,6 @@ OverheadFactor = Annotated[
         description='A part of the memory, such as "0.2", for what is not on the heap.',
     ),
 ]
-
 
 MAX_EXECUTORS = 10_000
 _OPTIONS: JsonDict = rules(

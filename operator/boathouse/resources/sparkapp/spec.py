@@ -7,25 +7,17 @@ from pydantic import Field
 from boathouse.resources.base import DnsLabel, Model, checked, holds, optional, rule, spec_config, whole
 from boathouse.resources.pod_environment import Environment, Storage
 from boathouse.resources.pod_template import NodeLabels, TemplateFields, Tolerations
-from boathouse.resources.sparkapp.fields import (
-    MAX_PROPERTIES,
-    MAX_VALUE,
-    field_rules,
-    hadoop_conf_rules,
-    spark_conf_rules,
-)
+from boathouse.resources.sparkapp import fields
 from boathouse.resources.sparkapp.program import Monitoring, Program, UserInterface, Volumes, file_rules, program_rules
 from boathouse.resources.sparkapp.roles import Driver, DynamicAllocation, Executor, OverheadFactor
 
 ALWAYS_MUTABLE: Final = frozenset({"suspend", "activeDeadlineSeconds", "ttlSecondsAfterFinished"})
-"""As of a batch/Job."""
 MUTABLE_WHILE_SUSPENDED: Final = frozenset(
     {
         *("queue", "nodeSelector", "tolerations", "podTemplate", "driver", "executor", "dynamicAllocation"),
         *("restartPolicy", "timeouts"),
     }
 )
-"""What the next attempt is made by."""
 _LONG: Final = 10 * 365 * 86400
 
 
@@ -107,15 +99,18 @@ class HadoopFields(Model):
     ) = optional("MRClusters of the namespace whose HDFS the application reads and writes as hdfs://NAME/PATH.")
 
 
-Value = Annotated[str, Field(max_length=MAX_VALUE)]
-SparkConf = Annotated[dict[str, Value], Field(max_length=MAX_PROPERTIES, json_schema_extra=spark_conf_rules)]
-HadoopConf = Annotated[dict[str, Value], Field(max_length=MAX_PROPERTIES, json_schema_extra=hadoop_conf_rules)]
+Value = Annotated[str, Field(max_length=fields.MAX_VALUE)]
+SparkConf = Annotated[
+    dict[str, Value], Field(max_length=fields.MAX_PROPERTIES, json_schema_extra=fields.spark_conf_rules)
+]
+HadoopConf = Annotated[
+    dict[str, Value], Field(max_length=fields.MAX_PROPERTIES, json_schema_extra=fields.hadoop_conf_rules)
+]
 
 RESERVED_VARIABLES = (
     "SPARK_(APPLICATION_ID|CONF_DIR|DRIVER_.*|EXECUTOR_.*|JAVA_OPT_.*|LOCAL_DIRS|RESOURCE_PROFILE_ID|USER)"
     "|_SPARK_AUTH_SECRET"
 )
-
 
 _BLANK = r"[\\x00-\\x20\\x7f]"
 """What no property may have in which Boathouse puts the text of a field."""
@@ -133,7 +128,7 @@ def _environment_rule(path: str, *parents: str) -> dict[str, str]:
 _rules = (
     *program_rules,
     *file_rules,
-    *field_rules,
+    *fields.field_rules,
     rule(
         "!has(self.dynamicAllocation) || !self.dynamicAllocation.enabled || !has(self.executor) || "
         "!has(self.executor.instances)",

@@ -13,8 +13,7 @@ from boathouse.resources.statuses import ABSENT, Conditions, Count, Part, Status
 
 Phase = Literal["Pending", "Suspended", "Starting", "Running", "Restarting", "Succeeded", "Failed"]
 Cause = Literal["Application", "Infrastructure", "Suspended"]
-MAX_ATTEMPTS_KEPT = 5
-MAX_LOG = 2048
+MAX_ATTEMPTS_KEPT, MAX_LOG = 5, 2048
 
 
 class DriverStatus(Model):

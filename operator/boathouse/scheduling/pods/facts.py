@@ -20,16 +20,14 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     restarts: bool = False  # whether it is a task that does not end by itself, such as a node of a Hadoop cluster
     resources: model.Resources = model.Resources()  # what it takes of its node now
     host_ports: tuple[model.HostPort, ...] = ()  # ports of its node that it takes, sorted
-    # each claim that it mounts, as namespace/name, after the field that names it
-    claims_by_field: tuple[tuple[str, str], ...] = ()
+    claims_by_field: tuple[tuple[str, str], ...] = ()  # each claim, as namespace/name, after the field that names it
     # disks that it names itself and that count against the limits of CSI drivers, as driver/volume
     disks: tuple[str, ...] = ()
     # its hard constraints, or why they cannot be represented; None for a task, and for pods of other schedulers
     constraints: model.Constraints | str | None = None
     unsupported: str | None = None  # the first field that Boathouse cannot honour, by its path, or None
     too_many_constraints: int = 0  # how many constraints it has if they are too many to be decoded, else 0
-    # of a task, the nodes where room was reserved for the pods that it creates, and for how many
-    reserved: tuple[tuple[str, int], ...] = ()
+    reserved: tuple[tuple[str, int], ...] = ()  # of a task, nodes reserved for pods that it creates, and how many
     is_gated: bool = False  # whether a scheduling gate keeps it from being bound
     is_bindable: bool = False  # whether the API server would take a binding of it
     memory_limit: str = ""
@@ -39,14 +37,12 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     # exit code of the own container of a task, or of a pod that a pod made, if that has ended and others run on
     outlived_exit_code: int | None = None
     can_resize: bool = False  # whether a task's container runs and its status shows its resources
-    # reason why its node has not carried out a resize: Deferred, Infeasible or Error; else empty
-    resize_problem: str = ""
+    resize_problem: str = ""  # why its node has not carried out a resize: Deferred, Infeasible or Error; else empty
     suspension: SuspensionRecord | None = None
     # all its labels, but for those beyond a bound; pods with equal labels share the value
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     anti_affinity: tuple[model.PodTerm, ...] = ()  # its terms of required anti-affinity
-    # why the pod cannot be represented; empty if it can. Its resources and constraints are not known then
-    problem: str = ""
+    problem: str = ""  # why it cannot be represented; its resources and constraints are not known then
     is_too_complex: bool = False  # whether the problem is only too much of what could be represented
 
     @property

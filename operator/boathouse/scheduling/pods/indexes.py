@@ -1,8 +1,7 @@
 """Indexes of the pod table: the pods that pods make, nominated room, and who holds what.
 
-* Children: who makes a pod can write any label, and any UID as that of its owner. So account, queue and job of a pod
-  that a pod of a job makes, as the executors of a driver, follow its controller, a pod in the same namespace that a job
-  of ours owns, and never its labels.
+* Children: who makes a pod can write any label, and any UID as that of its owner. So account, queue and job of an
+  executor follow its controller, a pod in the same namespace that a job of ours owns, and never its labels.
 * Nominations: room that a scheduler has nominated a pending pod for. Pods of equal or lower priority leave it. The
   nominee itself, and pods of its class, may use the room; a higher priority may take it.
 * Holders: who holds how much of each resource, for messages that name whom one waits for.
@@ -17,7 +16,6 @@ from typing import Any, TypeVar
 import numpy as np
 from typing_extensions import override
 
-from boathouse.scheduling.pods import rows
 from boathouse.scheduling.pods.facts import PodFacts
 from boathouse.scheduling.pods.rows import PodKey, PodRow
 from boathouse_policies import framework, model
@@ -49,7 +47,7 @@ class Children:
     """All pods that another pod controls."""
 
     def __init__(self) -> None:
-        self._families: dict[PodKey, Family] = {}
+        self._families: dict[PodKey | None, Family] = {}  # none is of None, which is asked for too
         self._drivers: dict[str, dict[PodKey, Family]] = {}
 
     def __len__(self) -> int:
@@ -65,15 +63,15 @@ class Children:
 
     def leave(self, row: PodRow) -> None:
         """Remove a pod that ended, as a pod of another and as the controller of others."""
-        if (own := self._of(row.key)) is not None:
+        if (own := self._families.get(row.key)) is not None:
             own.is_over = True
-        if (family := self._of(row.parent)) is not None:
+        if (family := self._families.get(row.parent)) is not None:
             family.rows.pop(row.id, None)
         self._drop_empty(row.key)
         self._drop_empty(row.parent)
 
     def _drop_empty(self, key: PodKey | None) -> None:
-        family = self._of(key)
+        family = self._families.get(key)
         if key is None or family is None or family.rows or (family.driver is not None and not family.is_over):
             return
         del self._families[key]
@@ -92,14 +90,11 @@ class Children:
 
     def driver(self, key: PodKey | None) -> PodFacts | None:
         """Return a controller that is a pod of a job."""
-        return None if (family := self._of(key)) is None else family.driver
+        return None if (family := self._families.get(key)) is None else family.driver
 
     def of(self, key: PodKey | None) -> Mapping[model.TaskId, PodRow]:
         """Return the pods of a controller."""
-        return {} if (family := self._of(key)) is None else family.rows
-
-    def _of(self, key: PodKey | None) -> Family | None:
-        return None if key is None else self._families.get(key)
+        return {} if (family := self._families.get(key)) is None else family.rows
 
     def of_job(self, job: model.JobId) -> Iterator[PodRow]:
         """Yield the pods of all pods of a job, those of ended ones included."""
@@ -113,12 +108,12 @@ class Nominations(framework.Filter):
     until_freed = True
 
     def __init__(self) -> None:
-        self._on: dict[model.NodeName, dict[model.TaskId, rows.PodRow]] = {}
+        self._on: dict[model.NodeName, dict[model.TaskId, PodRow]] = {}
 
     def __len__(self) -> int:
         return len(self._on)
 
-    def set(self, row: rows.PodRow, node: model.NodeName | None) -> list[framework.Freed]:
+    def set(self, row: PodRow, node: model.NodeName | None) -> list[framework.Freed]:
         """Note the node for which a pod is nominated; return the one that it was nominated for before."""
         former, row.nominated = row.nominated, node
         if former is not None:
@@ -148,10 +143,10 @@ class Nominations(framework.Filter):
         lacking = (reason for place, lacking in self._lacking(pending, state) if among[place] for reason in lacking)
         return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in collections.Counter(lacking).items()]
 
-    def _all(self) -> Iterator[rows.PodRow]:
+    def _all(self) -> Iterator[PodRow]:
         return (row for nominees in self._on.values() for row in nominees.values())
 
-    def _is_placed(self, row: rows.PodRow, state: framework.CycleState) -> bool:
+    def _is_placed(self, row: PodRow, state: framework.CycleState) -> bool:
         """Return whether the cycle has placed all nominees of a class: their room is taken, and counted already."""
         if row.task is None:
             return False
@@ -184,7 +179,7 @@ class Nominations(framework.Filter):
             yield index[node], lacking
 
 
-def _precedes(row: rows.PodRow, pending: framework.PendingClass) -> bool:
+def _precedes(row: PodRow, pending: framework.PendingClass) -> bool:
     """Return whether a nominee precedes a class, which then leaves room to it."""
     if row.facts is None or row.facts.priority < pending.job.priority:
         return False

@@ -25,12 +25,9 @@ LARGEST = int(quantity.LARGEST) * NANO
 """The largest amount of Kubernetes: sums saturate there too, so that a sum can be written as a quantity."""
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=4096)  # a cluster's pods request few different amounts
 def nano(text: str | float) -> int:
-    """Return a quantity in nano-units, rounded up. Cached, because a cluster's pods request few different amounts.
-
-    Raises ValueError if the text is not a quantity.
-    """
+    """Return a quantity in nano-units, rounded up. Raises ValueError if the text is not a quantity."""
     return math.ceil(quantity.parse(text).scaleb(9))
 
 
@@ -56,13 +53,11 @@ def size_bytes(text: str | float) -> int:
 
 Amounts = dict[str, int]  # resource name to nano-units
 
-MOST_RESOURCES = 64
-"""Different resources of a pod that waits, or of one node: each is a name that others must store and compare."""
+MOST_RESOURCES = 64  # of a pod that waits, or of one node: each is a name that others must store and compare
 
 RESTARTABLE = "Always"
 INFEASIBLE = "Infeasible"
-_LEAST_CPU = 2 * NANO_PER_MILLI
-"""CPU requests up to this are the same to a kernel, and a kubelet may report any of them for another."""
+_LEAST_CPU = 2 * NANO_PER_MILLI  # requests up to this are the same to a kernel: a kubelet may report any of them
 _RESIZABLE = ("cpu", "memory")
 
 
@@ -75,15 +70,12 @@ class UnreadablePodError(ValueError):
 
 
 def pod_requests(pod: wire.PodView) -> Amounts:
-    """Return the effective requests of a pod, in nano-units by resource name, each at most `requests.LARGEST`.
-
-    Raises ValueError if an amount is no quantity.
-    """
+    """Return a pod's effective requests in nano-units, at most `LARGEST`. Raises ValueError if one is no quantity."""
     infeasible = _resize_is_infeasible(pod)
     statuses = {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
     total: Amounts = {}
     for container in pod.spec.containers:
-        _add(total, _container_requests(container, statuses.get(container.name), infeasible=infeasible))
+        _add(total, _effective(container.resources.requests, statuses.get(container.name), infeasible=infeasible))
     if pod.spec.init_containers:
         _include_init_containers(total, pod, statuses, infeasible=infeasible)
     if pod.spec.resources is not None:
@@ -94,10 +86,7 @@ def pod_requests(pod: wire.PodView) -> Amounts:
 
 
 def is_resizing(pod: wire.PodView) -> bool:
-    """Say whether the node has not given a pod the size that its spec requests, and can give it.
-
-    Raises ValueError if an amount is no quantity.
-    """
+    """Say whether a node has yet to give a pod the size of its spec. Raises ValueError if an amount is no quantity."""
     spec, status = pod.spec, pod.status
     desired = {container.name: container.resources for container in (*spec.containers, *spec.init_containers)}
     for reported in (*status.container_statuses, *status.init_container_statuses):  # not by `any`: for each pod event
@@ -147,7 +136,7 @@ def _include_init_containers(
     start_up: Amounts = {}
     for container in pod.spec.init_containers:
         if container.restart_policy == RESTARTABLE:
-            requested = _container_requests(container, statuses.get(container.name), infeasible=infeasible)
+            requested = _effective(container.resources.requests, statuses.get(container.name), infeasible=infeasible)
             _add(total, requested)
             _add(sidecars, requested)
             _raise_to(start_up, sidecars)
@@ -158,30 +147,21 @@ def _include_init_containers(
     _raise_to(total, start_up)
 
 
-def _container_requests(container: wire.Container, status: wire.ContainerStatus | None, *, infeasible: bool) -> Amounts:
-    if status is None or status.resources is None:
-        return _nano(container.resources.requests)
-    return _effective(
-        container.resources.requests, status.resources.requests, status.allocated_resources, infeasible=infeasible
-    )
-
-
 def _override_by_pod_level(total: Amounts, pod: wire.PodView, requested: wire.Quantities, *, infeasible: bool) -> None:
-    spec_amounts = effective = _nano(requested)
-    if pod.status.resources is not None:
-        allocated = pod.status.allocated_resources
-        effective = _effective(requested, pod.status.resources.requests, allocated, infeasible=infeasible)
-    for name in spec_amounts:
+    effective = _effective(requested, pod.status, infeasible=infeasible)
+    for name in requested:
         if name in _RESIZABLE or name.startswith("hugepages-"):
             total[name] = effective.get(name, 0)
 
 
 def _effective(
-    spec: Mapping[str, str], actuated: Mapping[str, str], allocated: Mapping[str, str], *, infeasible: bool
+    spec: wire.Quantities, status: wire.ContainerStatus | wire.PodStatus | None, *, infeasible: bool
 ) -> Amounts:
-    """Return the largest of the three; a resize that the node can never do counts only as what is in force."""
-    result = _nano(actuated)
-    _raise_to(result, _nano(allocated))
+    """Return the largest of spec, actuated and allocated; a resize that the node can never do counts as in force."""
+    if status is None or status.resources is None:
+        return _nano(spec)
+    result = _nano(status.resources.requests)
+    _raise_to(result, _nano(status.allocated_resources))
     if not infeasible:
         _raise_to(result, _nano(spec))
     return result

@@ -64,15 +64,13 @@ class PodRow:
     promise: book.Promise | None = None  # what is promised of volumes to the operation
     mounted: tuple[model.NodeName, tuple[str, ...]] | None = None  # the node where it mounts claims, and these
     nominated: model.NodeName | None = None  # the node that a scheduler nominated it for, while it is pending
-    # where room is reserved for it: it is expected, or its job starts whole and is short of room
-    reserved: model.Create | None = None
+    reserved: model.Create | None = None  # where room is reserved: it is expected, or its gang is short of room
     reserved_s: float = 0.0
     suspension: Suspension | None = None
     parent: PodKey | None = None
     # the task that gets its name when it is gone, with its job: the pod is somebody else's
     successor: tuple[model.JobId, model.Task] | None = None
-    # what its conditions and events say, while it is pending; its only writer is `pod_conditions`
-    report: PendingReport | None = None
+    report: PendingReport | None = None  # its conditions and events, while it is pending, by `pod_conditions`
 
     @property
     def key(self) -> PodKey | None:

@@ -97,7 +97,6 @@ class LedgerAction(enum.Enum):
 
 Origin: TypeAlias = PodState | None  # a state, or None for a pod without a row
 
-
 Transition: TypeAlias = tuple[PodState, LedgerAction]  # the next state, and what happens in the ledger
 
 

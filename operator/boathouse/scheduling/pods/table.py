@@ -8,26 +8,14 @@ over rows: holders, mounts, promises of volumes.
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from boathouse.scheduling.pods import facts, indexes, ownership
+from boathouse.scheduling.pods import facts, indexes, ownership, states
 from boathouse.scheduling.pods.rows import Change, Operation, PodKey, PodRow
-from boathouse.scheduling.pods.states import (
-    ASSUMED,
-    ON_NODE,
-    RUNNING,
-    WITH_OPERATION,
-    WITHOUT_POD,
-    LedgerAction,
-    PodState,
-    Trigger,
-    after,
-)
+from boathouse.scheduling.pods.states import ON_NODE, LedgerAction, PodState, Trigger, after
 from boathouse.scheduling.volumes import book
 from boathouse.suspension import stages
-from boathouse.suspension.stages import Stage
 from boathouse_policies import framework, model
 
-OUTDATED = "Outdated"
-"""Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
+OUTDATED = "Outdated"  # others were faster than a decision: its pod, node or job went or has changed
 _RESERVED = "reserved:"
 _UNWRITTEN = {PodState.PLANNED, PodState.CREATING}
 
@@ -359,7 +347,7 @@ class PodTable:
     def _list_suspension(self, row: PodRow) -> None:
         if row.suspension is not None and (row.suspension.is_over or row.state not in ON_NODE):
             row.suspension = None
-        if row.suspension is not None and row.state in RUNNING:
+        if row.suspension is not None and row.state in states.RUNNING:
             self._suspensions[row.id] = row
         else:
             self._suspensions.pop(row.id, None)
@@ -406,7 +394,7 @@ class PodTable:
 
     def with_reservations(self) -> Iterator[PodRow]:
         """Yield the pods that run and have fewer pods of their own on nodes than room was reserved for."""
-        for row in self._in(RUNNING):
+        for row in self._in(states.RUNNING):
             reserved = 0 if row.facts is None else sum(count for _, count in row.facts.reserved)
             if reserved > sum(child.state in ON_NODE for child in self.children.of(row.key).values()):
                 yield row
@@ -417,14 +405,14 @@ class PodTable:
 
     def assumed(self) -> Sequence[PodRow]:
         """Return the pods that are being written, or that were written and are not confirmed."""
-        return self._in(ASSUMED)
+        return self._in(states.ASSUMED)
 
     def counts(self) -> Mapping[PodState, int]:
         """Return the number of rows in each state."""
         return {state: len(rows) for state, rows in self._by_state.items()}
 
-    def _in(self, states: Iterable[PodState]) -> Sequence[PodRow]:
-        return [row for state in states for row in self._by_state[state].values()]
+    def _in(self, wanted: Iterable[PodState]) -> Sequence[PodRow]:
+        return [row for state in wanted for row in self._by_state[state].values()]
 
     def job_of(self, row: PodRow) -> model.JobId | None:
         """Return the job of an assumed pod, also if that was withdrawn since."""
@@ -455,7 +443,7 @@ class PodTable:
         freed = self._charge(row, action)
         if row.reserved is not None and to is not PodState.PLANNED:
             self.unreserve(row)
-        if to not in WITH_OPERATION:
+        if to not in states.WITH_OPERATION:
             row.operation = None
         if to in ON_NODE:
             self._hold(row, +1)
@@ -473,7 +461,7 @@ class PodTable:
     def _list(self, row: PodRow, before: PodState | None) -> None:
         if before is not None:
             del self._by_state[before][row.id]
-        if row.state is None or (row.task is None and row.state in WITHOUT_POD):
+        if row.state is None or (row.task is None and row.state in states.WITHOUT_POD):
             row.state = None
             self._rows.pop(row.id, None)
         else:
@@ -508,11 +496,11 @@ class PodTable:
         """Charge the original CPU of a task that continues, until its pod has that or another writer resized it."""
         if (suspension := row.suspension) is None:
             return None
-        if suspension.stage is Stage.CONTINUING and pod.suspension is not None:
+        if suspension.stage is stages.Stage.CONTINUING and pod.suspension is not None:
             self.charge_at_least(row, pod.resources.most(model.Resources(cpu_milli=pod.suspension.cpu_request_milli)))
         elif suspension.charged is None:
             return None
-        elif suspension.stage.is_shrunk or suspension.stage is Stage.ORPHAN:
+        elif suspension.stage.is_shrunk or suspension.stage is stages.Stage.ORPHAN:
             self.charge_at_least(row, suspension.charged)  # its resume has begun, and the watch is behind
         else:
             suspension.charged = None

@@ -1,8 +1,7 @@
 """From Kubernetes' objects to the policies' model: what a pod demands, what a node offers, what is not supported.
 
-Disks that a pod or a volume names itself, without a CSI driver, are translated too: which pods share them, and how they
-are counted. Kubelets hand disks of clouds to CSI drivers, so they count against the drivers' limits of a node, with the
-names of their volumes by Kubernetes' rules of migration.
+Disks that a pod or a volume names itself are translated too. Kubelets hand disks of clouds to CSI drivers, so these
+count against the drivers' limits of a node, with the names of their volumes by Kubernetes' rules of migration.
 """
 
 import functools
@@ -27,9 +26,9 @@ MIGRATED: Final = {
 _EBS, _GCE, _AZURE, _CINDER = MIGRATED.values()
 _UNSPECIFIED = "UNSPECIFIED"
 _NAME_LENGTH = 253
-_HANDLE_LENGTH = 512
-"""Maximum length of a driver and the name of its volume. The URI of an Azure disk with two long names has 272."""
+_HANDLE_LENGTH = 512  # of a driver and the name of its volume: the URI of an Azure disk with two long names has 272
 _DIGEST_BYTES = 16
+_ANY_IP = "0.0.0.0"  # noqa: S104 - Kubernetes' own default, never bound
 
 
 def attached(source: wire.DiskSource, zones: Sequence[str] = ()) -> tuple[str, str] | None:
@@ -81,8 +80,7 @@ def _unshared(kind: str, name: str, *, is_shared: bool) -> model.HostPort:
     return model.HostPort(port=0, protocol=protocol, is_shared=is_shared)
 
 
-COUNTED = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
-"""Resources that every node has; the others are extended."""
+COUNTED = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})  # resources of every node; others are extended
 
 _DEFAULT_MAX_PODS = 110
 
@@ -108,10 +106,7 @@ WHOLE_NODE = model.Resources(cpu_milli=model.LARGEST, memory_bytes=model.LARGEST
 
 
 def manifest_view(manifest: dict[str, Any]) -> wire.PodView:
-    """Return a manifest's pod. A limit without a request becomes a request, as in the API server.
-
-    Raises msgspec.ValidationError if it is no pod.
-    """
+    """Return a manifest's pod, or raise msgspec.ValidationError. As in the API server, a limit is a request too."""
     for container in (*manifest["spec"]["containers"], *manifest["spec"].get("initContainers", ())):
         resources = container.get("resources", {})
         if resources.get("limits"):
@@ -120,10 +115,7 @@ def manifest_view(manifest: dict[str, Any]) -> wire.PodView:
 
 
 def spec_resources(pod: wire.PodView) -> model.Resources:
-    """Return the requests of a pod that does not exist yet.
-
-    Raises ValueError if it holds something that is not a quantity, or too many different resources.
-    """
+    """Return the requests of a pod that does not exist yet. Raises ValueError for odd amounts, or too many."""
     amounts = requests.pod_requests(pod)
     requests.check_variety(amounts)
     return resources_of(amounts)
@@ -134,8 +126,7 @@ def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
     return spec_resources(manifest_view(manifest))
 
 
-LIMITS = ("limits.cpu", "limits.ephemeral-storage")
-"""Lines of a ResourceQuota that count limits which need not be a pod's requests."""
+LIMITS = ("limits.cpu", "limits.ephemeral-storage")  # lines of a ResourceQuota for limits that are no requests
 
 
 def manifest_limits(manifest: dict[str, Any]) -> dict[str, int]:
@@ -155,10 +146,7 @@ def manifest_limits(manifest: dict[str, Any]) -> dict[str, int]:
 
 
 def node(view: wire.NodeView) -> model.Node:
-    """Return a node as the policies see it.
-
-    Raises ValueError if an amount is no quantity, or a taint has an effect that is not known.
-    """
+    """Return a node as the policies see it. Raises ValueError for an odd amount, or an unknown effect of a taint."""
     allocatable = {name: requests.nano(amount) for name, amount in view.status.allocatable.items()}
     labels = view.metadata.labels
     return model.Node(
@@ -190,10 +178,7 @@ def unusable(view: wire.NodeView) -> model.Node:
 
 
 def constraints(pod: wire.PodView) -> model.Constraints:
-    """Return a pod's hard constraints; what `unsupported` names is not among them.
-
-    Raises ValueError if an operator or an effect is not known.
-    """
+    """Return a pod's hard constraints that are supported. Raises ValueError if an operator or effect is not known."""
     spec = pod.spec
     together = spec.affinity.pod_affinity if spec.affinity else None
     return model.Constraints(
@@ -217,10 +202,7 @@ def constraints(pod: wire.PodView) -> model.Constraints:
 
 
 def anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
-    """Return a pod's terms of required anti-affinity, but for the one that repeats its label `apart`.
-
-    Raises ValueError if an operator is not known.
-    """
+    """Return the terms of required anti-affinity, but for `_repeated`. Raises ValueError for an unknown operator."""
     if (affinity := pod.spec.affinity) is None or affinity.pod_anti_affinity is None:
         return ()
     repeated = _repeated(pod)
@@ -296,7 +278,14 @@ def selector(view: wire.LabelSelector | None) -> model.Selector | None:
 
 def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
     """Return the ports of its node that a pod takes, sorted; those that no socket has keep pods and disks apart."""
-    ports = {*_host_ports(pod.spec), *unshared(pod.spec)}
+    sidecars = [init for init in pod.spec.init_containers if init.restart_policy == requests.RESTARTABLE]
+    ports = {
+        model.HostPort(port=port.host_port, protocol=port.protocol or "TCP", host_ip=port.host_ip or _ANY_IP)
+        for container in (*pod.spec.containers, *sidecars)
+        for port in container.ports
+        if port.host_port
+    }
+    ports.update(unshared(pod.spec))
     if apart := pod.metadata.labels.get(names.LABEL_APART):
         ports.add(model.HostPort(port=0, protocol=f"apart/{pod.metadata.namespace}/{apart}"))
     return tuple(sorted(ports))
@@ -366,17 +355,6 @@ def terms(selector: wire.NodeSelector) -> tuple[model.AffinityTerm, ...]:
     )
 
 
-def expression(requirement: wire.Requirement) -> model.Expression:
+def expression(view: wire.Requirement) -> model.Expression:
     """Return a requirement on a label or a field."""
-    return model.Expression(
-        key=requirement.key, operator=model.Operator(requirement.operator), values=requirement.values
-    )
-
-
-def _host_ports(spec: wire.PodSpec) -> Iterator[model.HostPort]:
-    sidecars = [init for init in spec.init_containers if init.restart_policy == requests.RESTARTABLE]
-    for container in (*spec.containers, *sidecars):
-        for port in container.ports:
-            if port.host_port:
-                host_ip = port.host_ip or "0.0.0.0"  # noqa: S104 - Kubernetes' own default, never bound
-                yield model.HostPort(port=port.host_port, protocol=port.protocol or "TCP", host_ip=host_ip)
+    return model.Expression(key=view.key, operator=model.Operator(view.operator), values=view.values)

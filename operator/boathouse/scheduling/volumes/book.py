@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import itertools
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from boathouse.scheduling.pods.states import PendingReason
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
 
-CLAIM_NOT_BOUND = "VolumeClaimNotBound"
+CLAIM_NOT_BOUND, NOT_OWNED, NO_CLASS = "VolumeClaimNotBound", "VolumeClaimNotOwned", "StorageClassNotFound"
 _KEPT = 256
 
 Revisions: TypeAlias = dict[tuple[str, str], int]
@@ -66,6 +66,8 @@ class Mounts:
 class VolumeBook(framework.Filter):
     """Constraints of volumes, including reservations that the API server does not show yet."""
 
+    by_shape = True  # claims are constraints
+
     def __init__(self, objects: rules.Storage) -> None:
         self.storage, self.mounts = objects, Mounts()
         self.is_needed = False  # whether pods with claims were to be scheduled; the filter is skipped until then
@@ -108,60 +110,39 @@ class VolumeBook(framework.Filter):
         if claim is None:
             who = "the ephemeral volume controller has not created it yet" if is_ephemeral else "create it"
             return PendingReason("VolumeClaimNotFound", f'{about} does not exist in namespace "{namespace}": {who}')
-        owner = claim.metadata.controller
-        if is_ephemeral and (owner is None or owner.uid != pod.metadata.uid):
-            what = f"{about} was not created for this pod: delete it, or rename the volume"
-            return PendingReason("VolumeClaimNotOwned", what)
-        if claim.metadata.deletion_timestamp is not None:
-            return PendingReason("VolumeClaimDeleted", f"{about} is being deleted")
-        if claim.status.phase == "Lost":
-            return PendingReason("VolumeClaimLost", f'{about} has lost its volume "{claim.spec.volume_name}"')
-        return None if claim.is_bound else self._unbound(claim, about)
-
-    def _unbound(self, claim: views.ClaimView, about: str) -> PendingReason | None:
-        if claim.spec.volume_name:
-            return PendingReason(CLAIM_NOT_BOUND, f'{about} is not bound yet to the volume "{claim.spec.volume_name}"')
         by = self.storage.classes.get(claim.storage_class)
-        if claim.storage_class and by is None:
-            return PendingReason(
-                "StorageClassNotFound", f'{about} is of the class "{claim.storage_class}", which does not exist'
-            )
-        if by is None or not by.waits_for_consumer:
-            return PendingReason(
-                CLAIM_NOT_BOUND,
-                f"{about} is not bound yet, although its StorageClass binds immediately: check its events",
-            )
-        return None
+        owner, volume = claim.metadata.controller, claim.spec.volume_name
+        is_own, is_unbound = owner is not None and owner.uid == pod.metadata.uid, not claim.is_bound
+        is_late = by is not None and by.waits_for_consumer
+        of_class, why = f'is of the class "{claim.storage_class}"', "although its StorageClass binds immediately"
+        problems = (
+            (is_ephemeral and not is_own, NOT_OWNED, "was not created for this pod: delete it, or rename the volume"),
+            (claim.metadata.deletion_timestamp is not None, "VolumeClaimDeleted", "is being deleted"),
+            (claim.status.phase == "Lost", "VolumeClaimLost", f'has lost its volume "{volume}"'),
+            (is_unbound and volume, CLAIM_NOT_BOUND, f'is not bound yet to the volume "{volume}"'),
+            (is_unbound and claim.storage_class and by is None, NO_CLASS, f"{of_class}, which does not exist"),
+            (is_unbound and not is_late, CLAIM_NOT_BOUND, f"is not bound yet, {why}: check its events"),
+        )
+        return next((PendingReason(reason, f"{about} {what}") for holds, reason, what in problems if holds), None)
 
     @override
     def concerns(self, pending: framework.PendingClass) -> bool:
         return bool(pending.task_class.constraints.claims)
 
     @override
-    def key(self, pending: framework.PendingClass) -> Hashable:
-        """Return no key: claims are constraints, which are part of the shape."""
-        return None
-
-    @override
     def mask(
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
-        if not (claims := pending.task_class.constraints.claims):
-            return None
-        return np.array([reason is None for reason in self._refusals(claims, state.view.nodes)], np.bool_)[where]
+        refusals = self._refusals(pending.task_class.constraints.claims, state.view.nodes)
+        return np.array([reason is None for reason in refusals], np.bool_)[where]
 
     @override
     def refusals(
         self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
     ) -> Sequence[model.Refusal]:
-        if not (claims := pending.task_class.constraints.claims):
-            return []
-        reasons = itertools.compress(self._refusals(claims, state.view.nodes), among.tolist())
-        return [
-            model.Refusal(reason=reason, nodes=nodes)
-            for reason, nodes in collections.Counter(reasons).items()
-            if reason
-        ]
+        refusals = self._refusals(pending.task_class.constraints.claims, state.view.nodes)
+        counts = collections.Counter(filter(None, itertools.compress(refusals, among.tolist())))
+        return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in counts.items()]
 
     def _refusals(self, claims: tuple[str, ...], nodes: Sequence[model.Node]) -> list[str | None]:
         former, version = self._judged.get(claims), (self._version, self.mounts.version)

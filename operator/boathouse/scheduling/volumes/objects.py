@@ -7,12 +7,10 @@ volume controller and the provisioner complete the binding.
 
 from typing import Any
 
-from boathouse.cluster import boundary, catalogue, client, errors, informer, retries, views
-from boathouse.scheduling import outcomes, transforms, writer
+from boathouse.cluster import boundary, catalogue, client, election, errors, informer, retries, views
+from boathouse.scheduling import outcomes, transforms
 from boathouse.scheduling.pods import translate
-from boathouse.scheduling.volumes import book as volume_book
-from boathouse.scheduling.volumes import rules
-from boathouse.scheduling.volumes.book import Revisions
+from boathouse.scheduling.volumes import book, rules
 from boathouse_policies import model
 
 
@@ -46,14 +44,14 @@ TIMED_OUT = "VolumeBindingTimedOut"
 class VolumeWriter:
     """Binds pods' volumes."""
 
-    def __init__(self, api: client.ApiClient, leader: writer.Leadership, book: volume_book.VolumeBook) -> None:
+    def __init__(self, api: client.ApiClient, leader: election.LeaderElection, book: book.VolumeBook) -> None:
         self._api, self._leader, self._book = api, leader, book
 
-    async def prepare(self, promise: volume_book.Promise) -> Revisions | outcomes.NotDone | outcomes.Fenced | None:
+    async def prepare(self, promise: book.Promise) -> book.Revisions | outcomes.NotDone | outcomes.Fenced | None:
         """Write the bindings of a reservation; return None if all its claims are bound."""
         if self.is_bound(promise):
             return None
-        revisions: Revisions = {}
+        revisions: book.Revisions = {}
         try:
             for key, volume in (*promise.bindings.volumes, *((key, None) for key in promise.bindings.provisions)):
                 if not self._leader.valid():
@@ -95,12 +93,12 @@ class VolumeWriter:
         )
         return int(made.metadata.resource_version)
 
-    def is_bound(self, promise: volume_book.Promise) -> bool:
+    def is_bound(self, promise: book.Promise) -> bool:
         """Return whether all claims are bound."""
         claims = (self._book.storage.claims.get(key) for key in promise.claims if translate.handle_of(key) is None)
         return all(claim is not None and claim.is_bound for claim in claims)
 
-    def failure(self, promise: volume_book.Promise, revisions: Revisions) -> outcomes.NotDone | None:
+    def failure(self, promise: book.Promise, revisions: book.Revisions) -> outcomes.NotDone | None:
         """Return the error since the write, as far as the watches show it, or None."""
         for key in promise.bindings.provisions:
             if (claim := self._book.storage.claims.get(key)) is None:

@@ -80,10 +80,8 @@ class Question:
 class Judge:
     """Determines for a set of claims which nodes can mount them, and the writes that this needs.
 
-    It has indexes of storage, which are valid until storage or reservations change.
-
-    Args:
-        taken: Claim by volume of reservations that the API server does not show yet.
+    It has indexes of storage, which are valid until storage or reservations change. `taken` has the claims by volume of
+    reservations that the API server does not show yet.
     """
 
     def __init__(self, objects: Storage, taken: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from boathouse.resources import names, pod_template, statuses
-from boathouse.resources.config import OperatorConfig
+from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal, is_suspended, namespace_of
 from boathouse_policies import model
 
@@ -21,8 +21,6 @@ _LIMIT_BYTES: Final = 32 * 2**20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Weight:
-    """Weight of an object: its number, 1 or 0 (suspended), and the bytes of its spec."""
-
     number: int
     size_bytes: int
 
@@ -187,6 +185,10 @@ def admitting(config: OperatorConfig, namespace: str, *, requested: str | None, 
         known = ", ".join(sorted(queues))
         message = f'the queue "{name}" does not exist: set spec.queue to one of {known}, or add it to the chart'
         return Refusal(reason=names.Reason.QUEUE_NOT_FOUND, message=message)
+    return _not_accepted(queue, namespace, priority_class) or name
+
+
+def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Refusal | None:
     if not queue.accepts_namespace(namespace):
         message = (
             f'the queue "{queue.name}" does not accept the namespace {namespace}: set spec.queue to another, '
@@ -198,5 +200,5 @@ def admitting(config: OperatorConfig, namespace: str, *, requested: str | None, 
             f"or spec.podTemplate.priorityClassName to one of {', '.join(queue.priority_classes)}"
         )
     else:
-        return name
+        return None
     return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)

@@ -21,7 +21,6 @@ WORKERS: Final = 4
 docs/benchmarks.md has a run with 16."""
 NOT_LEADING_REQUEUE_S: Final = 1.0
 _KIND: Final = ":"
-"""Separates the key of an object from its kind in a key of the queue."""
 
 
 class Work(Protocol):
@@ -56,11 +55,8 @@ class Controllers:
         counts = reconciler.ObjectMetrics(definition, self._target.registry, self._target.gauges)
         self._reconcilers[name] = reconciler.Reconciler(kind, context, objects, counts)
         compared = object_store.Resync(context.api, objects, tuple(self._settings.watch_namespaces))
-        self.loops.append(
-            retries.Loop(
-                "resync", compared.run_once, first_s=object_store.RESYNC_FIRST_S, every_s=object_store.RESYNC_EVERY_S
-            )
-        )
+        first_s, every_s = object_store.RESYNC_FIRST_S, object_store.RESYNC_EVERY_S
+        self.loops.append(retries.Loop("resync", compared.run_once, first_s=first_s, every_s=every_s))
         return compared
 
     def mark(self, uid: ObjectUid) -> None:
@@ -79,11 +75,7 @@ class Controllers:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderServices:
-    """Services of the leader for its kinds. Each kind adds itself.
-
-    The state of `saved` parts, by names that never change, survives restarts. `limited` functions return how often an
-    operation was delayed by a namespace's limit.
-    """
+    """Services of the leader, to which each kind adds itself, and what is `saved`, by names that never change."""
 
     settings: OperatorConfig
     cluster_id: str

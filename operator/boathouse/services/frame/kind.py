@@ -17,9 +17,7 @@ P = ParamSpec("P")
 PENDING_REQUEUE_S: Final = 2.0
 """The interval at which the status of a pending object is compared with the scheduler's diagnosis."""
 OBSTACLE_REQUEUE_S: Final = 15.0
-"""The interval at which objects are created again whose names are taken, or that were refused."""
 RESUBMIT_S: Final = 60.0
-"""The interval at which pending tasks are submitted to the scheduler again without news."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

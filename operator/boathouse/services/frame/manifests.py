@@ -125,13 +125,11 @@ def pod(
     more: Mapping[str, Any] | None = None,
     is_protected: bool = False,
 ) -> Manifest:
-    """Return a pod with the fields of a spec; those of Boathouse win.
+    """Return a pod with the fields of a spec; those of Boathouse win, `more` over those that all pods have.
 
-    `fields` are those of the spec, whose `envFrom` is for containers and init containers. `account` replaces its
-    service account. For `patience_s` the pod stays on a node that does not respond, instead of Kubernetes' 300 s.
-    `more` has fields of the pod's spec in addition to, or in place of, those that all pods have. With `is_protected`
-    autoscalers leave its node alone, unless annotations of the spec say otherwise: for pods whose end costs more than
-    an idle node. Executors and transient nodes are replaced.
+    The spec's `envFrom` is for containers and init containers. For `patience_s` the pod stays on a node that does not
+    respond, instead of Kubernetes' 300 s. With `is_protected` autoscalers leave its node alone, unless annotations of
+    the spec say otherwise: for pods whose end costs more than an idle node.
     """
     template = fields.pod_template or pod_fields.PodTemplate()
     own = template.metadata or pod_fields.Metadata()
@@ -178,10 +176,7 @@ class PodClass(TypedDict):
 
 
 def pod_class(manifest: Manifest, *, own_labels: Collection[str] = ()) -> PodClass:
-    """Return what the scheduler must know of pods like this one, which has no node; raises `ValueError`.
-
-    Its limits become requests where it has none. `own_labels` are labels that the pods of the class do not share.
-    """
+    """Return what the scheduler must know of pods like this one, without labels that they do not share."""
     metadata = manifest["metadata"]
     labels = {key: value for key, value in metadata["labels"].items() if key not in own_labels}
     view = translate.manifest_view({**manifest, "metadata": {**metadata, "labels": labels}})

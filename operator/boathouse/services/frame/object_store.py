@@ -28,10 +28,8 @@ METADATA_FIELDS: Final = (
 )
 """The metadata that is used. Fields that a tenant may write without bounds (labels, `managedFields`) are dropped."""
 LONGEST_ANNOTATION: Final = 128
-"""A longer value of an annotation that a kind reads is dropped."""
 _log = logs.get(__name__)
-RESYNC_EVERY_S: Final = 120.0
-RESYNC_FIRST_S: Final = 20.0
+RESYNC_EVERY_S, RESYNC_FIRST_S = 120.0, 20.0
 RESYNC_PAGE: Final = 20
 """Objects in a page: an object may have more than 1 MB, and a page is in memory as a whole."""
 

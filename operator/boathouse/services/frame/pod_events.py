@@ -8,23 +8,18 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
-from boathouse.services.frame.pod_life import ObservedPod, PodLife
+from boathouse.services.frame.pod_life import LivePod, PodLife
 from boathouse.suspension.stages import SuspensionRecord
 from boathouse_policies import framework, model
 from boathouse_task import contract
 
 LOST: Final = "PodLost"
-"""The reason of a failure whose pod was deleted before its end was observed."""
 LENT_MILLI: Final = 2
 """The CPU request of a suspended task is at most this, as kubelets report it."""
 
 
-class PolicyPod(ObservedPod, Protocol):
+class PolicyPod(LivePod, Protocol):
     """A pod as policies know it."""
-
-    @property
-    def state(self) -> PodLife:
-        """Where it is in its life."""
 
     @property
     def resources(self) -> model.Resources:
@@ -157,7 +152,6 @@ class PodEvents(Generic[P]):
         return before is None
 
     def _vanished(self, pod: P) -> None:
-        """Drop a deleted pod, and publish its failure if its end was not observed."""
         del self._pods[pod.name]
         if pod.state.is_live:
             self._publish(model.Failed(**self._about(pod), reason=LOST))

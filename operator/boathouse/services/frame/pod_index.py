@@ -15,11 +15,7 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_life import ObservedPod
 
 ENDED_GRACE_S: Final = 2.0
-"""How long the index waits for the end of a pod that left the first watch."""
-
 Later = Callable[[float, Callable[[], None]], object]
-
-
 P = TypeVar("P", bound=ObservedPod)
 
 
@@ -76,7 +72,6 @@ class PodIndex(Generic[P]):
                 self._on_change(uid)
 
     def __iter__(self) -> Iterator[tuple[ObjectUid, P]]:
-        """Return all pods with the objects that they belong to."""
         return ((uid, entry.pod) for uid, entries in self._by_object.items() for entry in entries.values())
 
     def of(self, uid: ObjectUid) -> Sequence[P]:
@@ -109,7 +104,6 @@ class PodIndex(Generic[P]):
             self._on_change(uid)
 
     def _begin(self, uid: ObjectUid, pod: P) -> _Entry[P]:
-        """Add a pod that is not known, in place of another pod of its name."""
         entries = self._by_object.setdefault(uid, {})
         if (former := entries.get(pod.name)) is not None:
             self._objects.pop(former.pod.uid, None)
@@ -139,7 +133,6 @@ class PodIndex(Generic[P]):
             self._on_change(ObjectUid(pod.task_of or ""))
 
     def _entry(self, pod: facts.PodFacts) -> _Entry[P] | None:
-        """Return the entry of the pod with this UID; None for another pod of the same name."""
         entry = self._by_object.get(ObjectUid(pod.task_of or ""), {}).get(pod.metadata.name)
         return entry if entry is not None and entry.pod.uid == pod.metadata.uid else None
 

@@ -73,6 +73,14 @@ class ObservedPod(Protocol):
         """Its node; None before it has one."""
 
 
+class LivePod(ObservedPod, Protocol):
+    """A pod that is somewhere in its life."""
+
+    @property
+    def state(self) -> PodLife:
+        """Where it is in its life."""
+
+
 P = TypeVar("P", bound=ObservedPod)
 
 
@@ -151,9 +159,7 @@ def ended_s(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> float |
 def _plausible_s(pod: facts.PodFacts, kubelet_s: float) -> float:
     """Return a time by the node's clock, or that of the placement if the node's clock cannot be right."""
     earliest_s, now_s = placed_s(pod), server_time.SERVER_TIME.now_s()
-    if kubelet_s > now_s + _NODE_SKEW_S:
-        return earliest_s
-    return max(earliest_s, min(kubelet_s, now_s))
+    return earliest_s if kubelet_s > now_s + _NODE_SKEW_S else max(earliest_s, min(kubelet_s, now_s))
 
 
 def deleting_since_s(pod: facts.PodFacts) -> float | None:

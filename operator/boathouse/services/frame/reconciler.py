@@ -26,7 +26,6 @@ _DURATIONS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200)
 _log = logs.get(__name__)
 RESYNC_S: Final = 300.0
 DELETING_REQUEUE_S: Final = 2.0
-"""The interval at which a finished object is reconciled while its pods are being deleted."""
 MAX_REQUEUE_S: Final = 3600.0
 """The longest time until the next reconcile of an object that is due at a later time, in case a clock changes."""
 CONFLICTS_AT_ONCE: Final = 1
@@ -42,15 +41,9 @@ class ObjectMetrics:
         prefix, objects = f"{kind.resource.kind.lower()}", f"{kind.noun.capitalize()}s"
         results = [phase.lower() for phase in sorted(kind.terminal_phases)]
         self._finished = metrics.counter(target, f"{prefix}s_finished", f"{objects} that ended", result=results)
-        lasting = f"From the {kind.noun}'s creation to its end"
-        self._duration_s = metrics.histogram(
-            target, f"{prefix}_duration_seconds", lasting, _DURATIONS_S, result=results
-        )
-        scrape.add(
-            metrics.Gauge(
-                name=f"{metrics.PREFIX}_{prefix}s", documentation=objects, labels=("phase",), read=self._by_phase
-            )
-        )
+        name, lasting = f"{prefix}_duration_seconds", f"From the {kind.noun}'s creation to its end"
+        self._duration_s = metrics.histogram(target, name, lasting, _DURATIONS_S, result=results)
+        scrape.add(metrics.Gauge(f"{metrics.PREFIX}_{prefix}s", objects, self._by_phase, ("phase",)))
 
     def ended(self, phase: str, duration_s: float | None) -> None:
         """Count an object that has just entered a terminal phase."""

@@ -9,35 +9,18 @@ from typing import Final, Generic, Protocol, TypeVar
 from boathouse import fair
 from boathouse.cluster import catalogue, client, errors, wire
 from boathouse.services.frame import pod_life
-from boathouse.services.frame.pod_life import PodLife
 
 ENTRY_BYTES: Final = 256
-"""What an entry costs beside its answer, at least."""
 _OF_NAMESPACE: Final = 4
-"""A namespace may use a quarter of a cache."""
 V = TypeVar("V")
-TTL_S: Final = 60.0
-"""How long an answer is cached."""
-UID_TTL_S: Final = 10.0
-"""How long the UID of an object is cached."""
-ABSENT_TTL_S: Final = 10.0
-"""How long it is cached that an object is missing."""
-KEYS_TTL_S: Final = 5.0
-"""How long it is cached which keys a ConfigMap has."""
-NO_CONFIG_MAP_TTL_S: Final = 1.0
-"""How long it is cached that there is no ConfigMap: the answer is small, and a user waits for the next."""
-MAX_BYTES: Final = 1024 * ENTRY_BYTES
-"""Memory of each cache of small answers."""
-MAX_KEYS_BYTES: Final = 8 * 1024 * 1024
-"""Memory of the names of keys of ConfigMaps; those of one are at most 1 MiB."""
-READ_BYTES_PER_S: Final = 1024 * 1024
-"""ConfigMaps of a namespace that are read, on average."""
-READ_BURST_BYTES: Final = 64 * 1024 * 1024
-"""ConfigMaps of a namespace that are read at once: one job's files, at most 64 of 1 MiB."""
-LEAST_READ_BYTES: Final = 4 * 1024
-"""What a read costs at least."""
+TTL_S, UID_TTL_S, ABSENT_TTL_S, KEYS_TTL_S, NO_CONFIG_MAP_TTL_S = 60.0, 10.0, 10.0, 5.0, 1.0
+"""How long answers are cached: in general, UIDs, that an object is missing, which keys a ConfigMap has, and that there
+is no ConfigMap, for which a user waits."""
+MAX_BYTES, MAX_KEYS_BYTES = 1024 * ENTRY_BYTES, 8 * 1024 * 1024
+"""Memory of each cache of small answers, and of the names of keys of ConfigMaps; those of one are at most 1 MiB."""
+READ_BYTES_PER_S, READ_BURST_BYTES, LEAST_READ_BYTES = 1024 * 1024, 64 * 1024 * 1024, 4 * 1024
+"""ConfigMaps of a namespace that are read, on average and at once (one job's files); what a read costs at least."""
 MOST_EVENTS: Final = 50
-"""Events of a pod that are read."""
 _END: Final = "/"  # no key contains it
 
 
@@ -110,12 +93,8 @@ class _ConfigMap:
     is_read: bool = True
 
 
-class StartingPod(pod_life.ObservedPod, Protocol):
+class StartingPod(pod_life.LivePod, Protocol):
     """A pod that may not start."""
-
-    @property
-    def state(self) -> PodLife:
-        """Where it is in its life."""
 
     @property
     def placed_s(self) -> float | None:
@@ -189,25 +168,21 @@ class RelatedObjects:
         """
 
         async def read() -> Answer[pod_life.Problem | None]:
-            problem = pod_life.mount_problem(await self._events(namespace, pod_uid))
-            return Answer(value=problem, ttl_s=ABSENT_TTL_S)
+            fields = f"regarding.uid={pod_uid}"
+            try:
+                page = await self._api.list_page(catalogue.EVENTS, namespace, fields=fields, limit=MOST_EVENTS)
+            except errors.Forbidden:  # the operator may not read events
+                return Answer(value=None, ttl_s=ABSENT_TTL_S)
+            return Answer(value=pod_life.mount_problem(page.items), ttl_s=ABSENT_TTL_S)
 
         return await self._mounts.get(namespace, pod_uid, read)
 
     async def with_mounts(self, pod: P, namespace: str, now_s: float) -> P:
         """Return a pod, with the Secret or ConfigMap that its volumes lack if it does not start."""
         is_late = pod.placed_s is not None and now_s >= pod.placed_s + pod_life.MOUNTS_S
-        if pod.state is not PodLife.STARTING or not is_late or pod.problem is not None:
+        if pod.state is not pod_life.PodLife.STARTING or not is_late or pod.problem is not None:
             return pod
         return dataclasses.replace(pod, problem=await self.missing_in_volumes(namespace, pod.uid))
-
-    async def _events(self, namespace: str, uid: str) -> Sequence[wire.Manifest]:
-        """Return events about an object; none if the operator may not read them."""
-        fields = f"regarding.uid={uid}"
-        try:
-            return (await self._api.list_page(catalogue.EVENTS, namespace, fields=fields, limit=MOST_EVENTS)).items
-        except errors.Forbidden:
-            return ()
 
     async def missing_config_map(self, namespace: str, name: str) -> str:
         """Return that there is no such ConfigMap; empty if there is one, or if its namespace has read too much."""
@@ -215,10 +190,7 @@ class RelatedObjects:
         return _no_config_map(name) if config_map.is_read and config_map.keys is None else ""
 
     async def missing_keys(self, namespace: str, wanted: Sequence[tuple[str, str]]) -> Sequence[str]:
-        """Return what is missing of each ConfigMap's name and key; empty for a key that exists.
-
-        In a namespace that has read too much, ConfigMaps that are not read are taken to have all keys.
-        """
+        """Return what is missing of each ConfigMap's name and key; empty if the key exists, or was not read."""
         found = {name: await self._config_map(namespace, name) for name in dict.fromkeys(name for name, _ in wanted)}
         keys = {name: frozenset((config_map.keys or b"").decode().split(_END)) for name, config_map in found.items()}
         return [_missing_key(name, key, found[name], keys[name]) for name, key in wanted]

@@ -8,9 +8,8 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import pydantic
 
 from boathouse.resources import base, statuses
-from boathouse.resources.statuses import Part
 
-S = TypeVar("S", bound=Part)
+S = TypeVar("S", bound=statuses.Part)
 A = TypeVar("A", bound=statuses.Status)
 T = TypeVar("T")
 _Place = tuple[int | str, ...]
@@ -19,7 +18,6 @@ _ROUNDS: Final = 20
 _BY_PART: Final = frozenset({"attempts", "counters"})
 """Fields whose parts are worth keeping where one of them cannot be read."""
 MAX_MESSAGE: Final = 4096
-"""The longest message, in characters; the CRD allows eight times as many."""
 MAX_CONDITIONS: Final = 16
 
 

@@ -26,15 +26,11 @@ from boathouse.telemetry import logs
 from boathouse.telemetry.metrics import counter
 
 _log = logs.get(__name__)
-
 Reconcile = Callable[[str], Awaitable[float | None]]
 """Reconciles the object with this key; returns in how many seconds it is due again even without a change, or None."""
-
-MIN_DISTANCE_S = 0.05
-COST_FACTOR = 10.0
+MIN_DISTANCE_S, COST_FACTOR = 0.05, 10.0
 RESULTS = ("success", "error")
 CLOCK_S = 1e-6
-"""A key is due so much early, as the loop's own timers are."""
 _SERVERS_TROUBLE = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests, TimeoutError, OSError)
 """Errors that no object caused: adding the key ends the delay."""
 _DELAYS_KEPT = 1024
@@ -64,12 +60,9 @@ class WorkQueue:
         self._jitter = random.Random()  # noqa: S311 - spreads retries, protects nothing
         self._backoff = retries.Backoff(base_s=1.0, cap_s=60.0)
         self._count = counter(metrics, "reconcile", "Reconciles", result=RESULTS)
-        self._seconds = prometheus.Histogram(
-            "boathouse_reconcile_duration_seconds", "Duration of a reconcile", registry=metrics
-        )
-        self._busy_s = prometheus.Counter(
-            "boathouse_reconcile_busy_seconds", "Event-loop time spent in reconciles", registry=metrics
-        )
+        lasting, busy = "Duration of a reconcile", "Event-loop time spent in reconciles"
+        self._seconds = prometheus.Histogram("boathouse_reconcile_duration_seconds", lasting, registry=metrics)
+        self._busy_s = prometheus.Counter("boathouse_reconcile_busy_seconds", busy, registry=metrics)
 
     @property
     def depth(self) -> int:
@@ -152,7 +145,6 @@ class WorkQueue:
         return delay_s
 
     async def _next(self) -> str:
-        """Wait for the next key that is due; returns it."""
         loop = asyncio.get_running_loop()
         while True:
             self._wake.clear()

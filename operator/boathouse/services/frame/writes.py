@@ -12,7 +12,6 @@ from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
-from boathouse.resources.names import Reason
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.frame.pod_life import Problem
@@ -20,6 +19,7 @@ from boathouse.telemetry import logs
 
 _LONGEST_NOTE: Final = 1000
 _log = logs.get(__name__)
+_Kind = catalogue.Resource[wire.Manifest]
 _GONE = (errors.NotFound, errors.Conflict)
 """What a DELETE with a UID ends with when the object is gone, or another object has its name."""
 
@@ -46,7 +46,7 @@ class ObjectEvents:
     def not_cleaned_up(self, key: str, uid: ObjectUid, why: str) -> None:
         """Publish that the clean-up of an object failed."""
         _log.warning("an object is not cleaned up", kind=self._kind.resource.kind, object=key, why=why)
-        self.publish(key, uid, str(Reason.CLEAN_UP_FAILED), why, action="CleaningUp")
+        self.publish(key, uid, str(names.Reason.CLEAN_UP_FAILED), why, action="CleaningUp")
 
     def refused_status(self, key: str, uid: ObjectUid, error: errors.Invalid) -> None:
         """Publish that the API server refused a status, which is then written without its free parts."""
@@ -77,13 +77,9 @@ class Writes:
         """Patch the status of an object, if it still has the version of `body`: else raises `errors.Conflict`."""
         metadata = body["metadata"]
         with self.attempt("status"):
+            precondition = {"resource_version": metadata["resourceVersion"], "uid": metadata["uid"]}
             answer = await self.api.patch_status(
-                self.kind.resource,
-                metadata["name"],
-                status,
-                metadata["namespace"],
-                resource_version=metadata["resourceVersion"],
-                uid=metadata["uid"],
+                self.kind.resource, metadata["name"], status, metadata["namespace"], **precondition
             )
         self.objects.put(answer)
 
@@ -93,32 +89,23 @@ class Writes:
             with contextlib.suppress(*_GONE), self.attempt("delete-pod"):
                 await self.api.delete(catalogue.PODS, name, namespace, uid=uid)
 
-    async def ensure(
-        self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
-    ) -> wire.Manifest | None:
-        """Create an object of an object of the kind, unless it exists; return one of this name that belongs to another.
-
-        It is its owner's or, without one, that of its label `job-uid`. `what` is the name of its failpoints.
-        """
+    async def ensure(self, resource: _Kind, manifest: wire.Manifest, what: str) -> wire.Manifest | None:
+        """Create an object of an owner, or of its label `job-uid`; return one of this name that belongs to another."""
         existing = await self._create(resource, manifest, what)
         return None if existing is None or _belongs(existing, manifest) else existing
 
-    async def apply(
-        self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
-    ) -> wire.Manifest | None:
+    async def apply(self, resource: _Kind, manifest: wire.Manifest, what: str) -> wire.Manifest | None:
         """Create an object as `ensure` does, or give the one that exists the spec of the manifest."""
         existing = await self._create(resource, manifest, what)
         if existing is None or not _belongs(existing, manifest):
             return existing
         if existing["spec"] != manifest["spec"]:
-            metadata = existing["metadata"]
+            metadata, patch = existing["metadata"], {"spec": manifest["spec"]}
             with self.attempt(what):
-                await self.api.patch(
-                    resource, metadata["name"], {"spec": manifest["spec"]}, metadata["namespace"], uid=metadata["uid"]
-                )
+                await self.api.patch(resource, metadata["name"], patch, metadata["namespace"], uid=metadata["uid"])
         return None
 
-    async def remove(self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str) -> None:
+    async def remove(self, resource: _Kind, manifest: wire.Manifest, what: str) -> None:
         """Delete an object with this name, if it belongs to the same object as the manifest."""
         metadata = manifest["metadata"]
         try:
@@ -126,14 +113,11 @@ class Writes:
         except errors.NotFound:
             return
         if _belongs(existing, manifest):
+            uid = existing["metadata"]["uid"]
             with contextlib.suppress(*_GONE), self.attempt(what):
-                await self.api.delete(
-                    resource, metadata["name"], metadata["namespace"], uid=existing["metadata"]["uid"]
-                )
+                await self.api.delete(resource, metadata["name"], metadata["namespace"], uid=uid)
 
-    async def _create(
-        self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
-    ) -> wire.Manifest | None:
+    async def _create(self, resource: _Kind, manifest: wire.Manifest, what: str) -> wire.Manifest | None:
         metadata = manifest["metadata"]
         with self.attempt(what):
             try:
@@ -162,9 +146,8 @@ class Writes:
     def attempt(self, name: str) -> Iterator[None]:
         """Run a write of the leader between two failpoints; raises `NotLeading` if another process leads."""
         self.check_lead()
-        failpoints.hit(f"before-{self.kind.resource.kind.lower()}.{name}")
-        yield
-        failpoints.hit(f"after-{self.kind.resource.kind.lower()}.{name}")
+        with failpoints.around(f"{self.kind.resource.kind.lower()}.{name}"):
+            yield
 
 
 async def problem_of(write: Awaitable[wire.Manifest | None], *, refused: str, taken: str, noun: str) -> Problem | None:
@@ -186,7 +169,6 @@ def _belongs(existing: wire.Manifest, manifest: wire.Manifest) -> bool:
 
 
 def _owner(manifest: wire.Manifest) -> str:
-    """Return the UID of the controller of an object; empty for none."""
     owners = manifest["metadata"].get("ownerReferences") or ()
     return next((owner["uid"] for owner in owners if owner.get("controller")), "")
 

@@ -12,14 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 MOST_PODS: Final = 2000
-"""Maximum pods of a node whose samples are read."""
 MOST_DISKS: Final = 64
-"""Maximum samples of a metric of the root control group, one for each disk."""
 PRESSURES: Final = ("cpu", "io", "memory")
-_LARGEST: Final = 1e18
-_LATEST_MS: Final = 10**14
-_NODE_CPU: Final = b"node_cpu_usage_seconds_total "
-_POD_CPU: Final = b"pod_cpu_usage_seconds_total{"
+_LARGEST, _LATEST_MS = 1e18, 10**14
+_NODE_CPU, _POD_CPU = b"node_cpu_usage_seconds_total ", b"pod_cpu_usage_seconds_total{"
 _NUMBERS: Final = re.compile(rb"(\S{1,32}) (\d{1,16})\n")
 _POD: Final = re.compile(rb"pod_cpu_usage_seconds_total\{([^}\n]{1,700})\} (\S{1,32}) (\d{1,16})\n")
 _VALUE: Final = re.compile(rb"\} (\S{1,32}) (\d{1,16})$")
@@ -27,7 +23,6 @@ _ROOT: Final = b'id="/"'
 _STACKED_DISK: Final = re.compile(rb'device="/dev/(?:dm-|md|loop|ram|zram)')
 """Devices whose bytes another device counts too, or that are no disks."""
 MOST_CORES: Final = 10_000.0
-"""A node that reports a higher usage is not believed."""
 
 
 class Counter(NamedTuple):
@@ -39,10 +34,7 @@ class Counter(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSample:
-    """CPU seconds that a node and its pods have used.
-
-    Pods are in arrays, which take a tenth of a dictionary's memory: a hash of each name, its CPU seconds, its time.
-    """
+    """CPU seconds of a node and its pods, by hashes of names, in arrays: a tenth of a dictionary's memory."""
 
     cpu: Counter
     pods: "array.array[int]"
@@ -96,7 +88,6 @@ def cadvisor_usage(body: bytes) -> DiskSample | None:
 
 
 def _of_root(body: bytes, metric: str) -> Iterator[tuple[bytes, Counter]]:
-    """Yield the lines of a metric that are about the root control group, and their samples."""
     start, end = _block(body, f"{metric}{{".encode())
     for _ in range(MOST_DISKS):
         at = body.find(_ROOT, start, end)

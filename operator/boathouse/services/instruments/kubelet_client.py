@@ -106,7 +106,8 @@ class KubeletClient:
         curl.setopt(pycurl.URL, f"https://{host}:{port}{path}")
         curl.setopt(pycurl.HTTPHEADER, ["Accept: text/plain", f"Authorization: Bearer {token}"])
         curl.setopt(pycurl.WRITEFUNCTION, received.add)
-        curl.setopt(pycurl.FORBID_REUSE, not self._keeps(f"{host}:{port}"))
+        # always the same connections are kept, or few would be in use again
+        curl.setopt(pycurl.FORBID_REUSE, zlib.crc32(f"{host}:{port}".encode()) >= self._kept_part * 2**32)
         try:
             await _finished(running.start(curl), received)
         finally:
@@ -117,10 +118,6 @@ class KubeletClient:
             result = Result.UNAUTHORIZED if status in _REFUSED else Result.STATUS
             raise ReadError(result, f"the kubelet answered {status} for {path}")
         return received.take()
-
-    def _keeps(self, kubelet: str) -> bool:
-        """Return whether the connection of a kubelet is kept: always the same ones, or few would be in use again."""
-        return zlib.crc32(kubelet.encode()) < self._kept_part * 2**32
 
     def _handle(self) -> pycurl.Curl:
         options: dict[int, Any] = {
@@ -140,8 +137,6 @@ class KubeletClient:
 
 
 class _Limited:
-    """The body of a response, up to a number of bytes."""
-
     def __init__(self, limit_bytes: int) -> None:
         self._body = io.BytesIO()
         self._left = limit_bytes
@@ -193,7 +188,6 @@ def counter(target: registry.CollectorRegistry) -> Callable[[Result, float], Non
 ACCOUNT: Final = "boathouse-signals"
 TOKEN_LIFETIME_S: Final = 3600
 RENEWED_AT: Final = 0.8
-"""Share of the lifetime after which a token is renewed."""
 TOKEN_RETRY_S: Final = 60.0
 
 

@@ -16,31 +16,23 @@ from typing import Final
 from boathouse.cluster import errors, retries, store, wire
 from boathouse.resources.names import Reason
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.instruments import counters
-from boathouse.services.instruments.counters import Rates
+from boathouse.services.instruments.counters import Rates, cadvisor_usage, node_usage
 from boathouse.services.instruments.kubelet_client import KubeletClient, MetricsToken, ReadError, Result, is_readable
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
-
-RESOURCE_PATH: Final = "/metrics/resource"
-CADVISOR_PATH: Final = "/metrics/cadvisor"
-RESOURCE_BYTES: Final = 2 * 1024 * 1024
-CADVISOR_BYTES: Final = 8 * 1024 * 1024
+RESOURCE_PATH, CADVISOR_PATH = "/metrics/resource", "/metrics/cadvisor"
+RESOURCE_BYTES, CADVISOR_BYTES = 2 * 1024 * 1024, 8 * 1024 * 1024
 READS_A_S: Final = 50
 MOST_IN_A_ROUND: Final = 3 * READS_A_S
 AT_ONCE: Final = 32
 ROUND_S: Final = 1.0
 STALE_AFTER: Final = 4
-"""Intervals without a measurement after which a node's last one is stale."""
 LOG_EVERY_S: Final = 10.0
 _JITTER: Final = 0.05
 _BACKOFF: Final = retries.Backoff(base_s=15.0, cap_s=300.0)
-
 STATES: Final[Mapping[str, int]] = {"fresh": 0, "stale": 0, "failed": 0, "off": 0}
-"""No nodes in any state."""
 UNCHANGED: Final = "unchanged"
-"""Kind of failure of a kubelet that answers with old measurements."""
 _ENOUGH: Final = 0.5
 """Share of the nodes of which measurements are recent, from which on signals count as available."""
 _ADVICE: Final[Mapping[str, str]] = {
@@ -241,15 +233,13 @@ class Poller:
             node.due_s = now_s + max(backoff_s, self.interval_s * self._jitter.uniform(1 - _JITTER, 1 + _JITTER))
 
     async def _measure(self, name: str, view: wire.NodeView, token: str) -> Mapping[str, float] | None:
-        """Return what a node uses; None if its kubelet has not measured it again."""
-        body = await self._get(view, RESOURCE_PATH, token, RESOURCE_BYTES)
-        sample = counters.node_usage(body)
+        sample = node_usage(await self._get(view, RESOURCE_PATH, token, RESOURCE_BYTES))
         if sample is None:
             raise ReadError(Result.MALFORMED, f"{RESOURCE_PATH} has no valid node_cpu_usage_seconds_total")
         usage = self._rates.cpu(name, sample)
         if not self._cadvisor:
             return usage
-        disks = counters.cadvisor_usage(await self._get(view, CADVISOR_PATH, token, CADVISOR_BYTES))
+        disks = cadvisor_usage(await self._get(view, CADVISOR_PATH, token, CADVISOR_BYTES))
         more = self._rates.disks(name, disks) if disks is not None else {}
         return None if usage is None else {**usage, **more}
 

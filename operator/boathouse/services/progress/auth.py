@@ -36,10 +36,8 @@ IN_FLIGHT, IN_FLIGHT_OF_NAMESPACE = 16, 12
 """Concurrent reviews, in total and per namespace. Further ones wait: the tasks of a job start together."""
 PENDING, PENDING_OF_NAMESPACE = 500, 250
 """Reviews that wait or are in flight, in total and per namespace. Each has a connection and a token of some KiB."""
-WAIT_S: Final = 5.0
-TIMEOUT_S: Final = 5.0
+WAIT_S = TIMEOUT_S = 5.0
 RESULTS: Final = ("accepted", "denied", "error")
-"""Results of reviews, for the metric."""
 _ACCOUNT: Final = "system:serviceaccount:"
 
 
@@ -119,9 +117,7 @@ class Authenticator:
         if verdict is None:
             review = self._pending.get(digest) or self._start(digest, token, claimed.namespace)
             verdict = review if isinstance(review, Reason) else await asyncio.shield(review)
-        if isinstance(verdict, Caller) and verdict != claimed:
-            return Reason.INVALID_TOKEN
-        return verdict
+        return Reason.INVALID_TOKEN if isinstance(verdict, Caller) and verdict != claimed else verdict
 
     def _start(self, digest: bytes, token: str, namespace: str) -> asyncio.Task[Verdict] | Reason:
         """Begin a review within the budgets: first the namespace's, which then cannot exhaust the common one."""

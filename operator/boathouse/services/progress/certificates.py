@@ -33,11 +33,11 @@ RENEWAL = dt.timedelta(days=30)
 _SKEW = dt.timedelta(days=1)
 """Certificates are valid from this long before they are made, for nodes whose clock is behind."""
 _KEY, _CERTIFICATE = "ca.key", "ca.crt"
+_USES = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
 _log = logs.get(__name__)
 _NAME = names.PROGRESS_CA_CONFIG_MAP
 MAX_AUTHORITIES = 8
 REPUBLISH_S = 20.0
-"""Interval at which each replica checks that its authority is published."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -96,17 +96,8 @@ def server_context(signer: Authority, hosts: Sequence[str], now: dt.datetime) ->
 def _make(replica: str, now: dt.datetime) -> Authority:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"boathouse {replica}"[:64])])
-    usage = x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=True,
-        crl_sign=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
+    other_uses = dict.fromkeys((*_USES, "encipher_only", "decipher_only"), False)
+    usage = x509.KeyUsage(digital_signature=True, key_cert_sign=True, crl_sign=True, **other_uses)
     certificate = (
         _builder(f"boathouse {replica}"[:64], name, key, now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -139,9 +130,8 @@ def _general_name(host: str) -> x509.GeneralName:
 
 
 def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    kind, encryption = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, kind, encryption)
 
 
 def _load(folder: pathlib.Path) -> Authority:
@@ -166,19 +156,27 @@ class Bundles:
 
     def __init__(self, api: client.ApiClient, *, namespace: str, replica: str, now: Callable[[], dt.datetime]) -> None:
         self._api, self._namespace, self._replica, self._now = api, namespace, replica, now
-        self._pem = ""
-        self._bundle = ""
+        self._pem = self._bundle = ""
         self._published: dict[str, str] = {}
         self._publishing = asyncio.Lock()  # of two concurrent writes to a namespace, the older bundle might arrive last
 
     async def add(self, pem: str) -> None:
         """Publish this replica's authority, and drop expired and surplus ones."""
         self._pem = pem
-        await retries.retrying(lambda: self._add(pem), idempotent=True, conflicts=True)
+        await retries.retrying(self.republish, idempotent=True, conflicts=True)
 
     async def republish(self) -> None:
-        """Publish this replica's authority again if it is missing, on a standby too; raises `errors.ClusterError`."""
-        await self._add(self._pem)
+        """Publish this replica's authority if it is missing, on a standby too; raises `errors.ClusterError`."""
+        key = f"{self._replica}.crt"
+        try:
+            published = await self._api.get(CONFIG_MAPS, _NAME, self._namespace)
+        except errors.NotFound:
+            made = config_map(_NAME, self._namespace, {"data": {key: self._pem}})
+            await self._api.create(CONFIG_MAPS, made, self._namespace)
+            return
+        data = _pruned((published.get("data") or {}) | {key: self._pem}, key, self._now())
+        if data != published.get("data"):
+            await self._api.replace(CONFIG_MAPS, _NAME, published | {"data": data}, self._namespace)
 
     async def refresh(self) -> None:
         """Read the replicas' authorities, and update the namespaces with jobs. Errors of a namespace are logged."""
@@ -197,13 +195,13 @@ class Bundles:
             return
         async with self._publishing:
             if self._published.get(namespace) != self._bundle:
-                await self._publish(namespace, self._bundle)
+                await self._publish(namespace)
 
     async def _read(self) -> None:
         try:
             published = await self._api.get(CONFIG_MAPS, _NAME, self._namespace)
         except errors.NotFound:  # the ConfigMap was deleted; each replica publishes its own authority again
-            await self._add(self._pem)
+            await self.republish()
             published = await self._api.get(CONFIG_MAPS, _NAME, self._namespace)
         data = published.get("data") or {}
         self._bundle = "".join(pem for key, pem in sorted(data.items()) if key != names.PROGRESS_CA_KEY)
@@ -220,9 +218,10 @@ class Bundles:
             if (published.get("data") or {}).get(names.PROGRESS_CA_KEY) == self._bundle:
                 self._published[namespace] = self._bundle
                 return
-            await self._publish(namespace, self._bundle)
+            await self._publish(namespace)
 
-    async def _publish(self, namespace: str, bundle: str) -> None:
+    async def _publish(self, namespace: str) -> None:
+        bundle = self._bundle
         manifest = config_map(_NAME, namespace, {"data": {names.PROGRESS_CA_KEY: bundle}})
         apply = functools.partial(
             self._api.patch, CONFIG_MAPS, _NAME, manifest, namespace, style=client.PatchStyle.APPLY, force=True
@@ -243,22 +242,8 @@ class Bundles:
         """Publish the bundle again when it is needed next, because the namespace may have been recreated."""
         self._published.pop(namespace, None)
 
-    async def _add(self, pem: str) -> None:
-        key = f"{self._replica}.crt"
-        try:
-            published = await self._api.get(CONFIG_MAPS, _NAME, self._namespace)
-        except errors.NotFound:
-            await self._api.create(
-                CONFIG_MAPS, config_map(_NAME, self._namespace, {"data": {key: pem}}), self._namespace
-            )
-            return
-        data = _pruned((published.get("data") or {}) | {key: pem}, key, self._now())
-        if data != published.get("data"):
-            await self._api.replace(CONFIG_MAPS, _NAME, published | {"data": data}, self._namespace)
-
 
 def _pruned(authorities: Mapping[str, str], own: str, now: dt.datetime) -> dict[str, str]:
-    """Return the valid authorities, the newest first, always including this replica's."""
     dated: list[tuple[bool, dt.datetime, str]] = []
     for key in authorities.keys() - {names.PROGRESS_CA_KEY}:  # the bundle for jobs in the operator's namespace
         with contextlib.suppress(ValueError):

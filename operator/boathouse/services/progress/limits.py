@@ -3,12 +3,11 @@
 import asyncio
 import collections
 import contextlib
-import dataclasses
 import enum
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, Generic, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Final, Generic, Self, TypeVar
 
 from aiohttp import StreamReader, web
 
@@ -23,8 +22,7 @@ REPORT_DISTANCE_S: Final = 2.0
 """Minimum time between reports of a pod. Tasks report every 5 s."""
 ACKNOWLEDGEMENT_DISTANCE_S: Final = 0.5
 """Minimum time between acknowledgements of a pod. A task repeats one after 0.5 s or more."""
-ACKNOWLEDGEMENT_READ_S: Final = 1.0
-REPORT_READ_S: Final = 5.0
+ACKNOWLEDGEMENT_READ_S, REPORT_READ_S = 1.0, 5.0
 REPORTERS_S: Final = 60.0
 """Pods that reported within this time count as reporting."""
 REPORTS_A_S: Final = 100.0
@@ -33,68 +31,47 @@ REPORTS, REPORTS_OF_NAMESPACE = 256, 192
 """Concurrently received reports, in total and per namespace. One takes milliseconds unless its sender is malicious."""
 POLLS, POLLS_OF_NAMESPACE, POLLS_OF_POD = 1024, 768, 2
 """Concurrent polls in total, per namespace and per pod. Few reduces poll, since most start when the maps are done."""
+_TOO_MANY_PLANS: Final = "the plans of the namespace's unfinished jobs have reached their limit: retry"
+_NO_POD: Final = "the token is not a pod's, has expired, or has another audience: send the projected token"
 
 
 class Reason(enum.StrEnum):
-    """Reason why a request or a connection was refused; the values of the metric's label `reason`."""
+    """Reason why a request or a connection was refused, a value of the metric's label `reason`, with its response.
 
-    NO_TOKEN = "NoToken"  # noqa: S105 - a reason, not a secret
-    INVALID_TOKEN = "InvalidToken"  # noqa: S105
-    ANOTHER_POD = "AnotherPod"
-    UNKNOWN_POD = "UnknownPod"
-    NOT_SETUP = "NotSetup"
-    NO_PLAN_WANTED = "NoPlanWanted"
-    NO_LEAVE = "NoLeave"
-    MALFORMED = "Malformed"
-    TOO_LARGE = "TooLarge"
-    TOO_SLOW = "TooSlow"
-    TOO_OFTEN = "TooOften"
-    OUT_OF_ORDER = "OutOfOrder"
-    TOO_MANY_POSTS = "TooManyPosts"
-    TOO_MANY_PLANS = "TooManyPlans"
-    TOO_MANY_POLLS = "TooManyPolls"
-    TOO_MANY_REVIEWS = "TooManyReviews"
-    REVIEW_FAILED = "ReviewFailed"
-    UNKNOWN_PATH = "UnknownPath"
-    TOO_MANY_CONNECTIONS = "TooManyConnections"
-    TOO_MANY_HANDSHAKES = "TooManyHandshakes"
-    TOO_LARGE_HEAD = "TooLargeHead"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
-    """An HTTP status, a message, and Retry-After in seconds (0: absent)."""
+    That is an HTTP status, a message, and Retry-After in seconds. A refused connection is closed without one.
+    """
 
     status: int
     text: str
-    retry_after_s: int = 0
+    retry_after_s: int
 
+    def __new__(cls, reason: str, status: int = 0, text: str = "", retry_after_s: int = 0) -> Self:
+        """Return the reason with its response."""
+        made = str.__new__(cls, reason)
+        made._value_, made.status, made.text, made.retry_after_s = reason, status, text, retry_after_s
+        return made
 
-ANSWERS: Final[Mapping[Reason, Answer]] = {
-    Reason.NO_TOKEN: Answer(401, "send the projected token: Authorization: Bearer TOKEN"),
-    Reason.INVALID_TOKEN: Answer(
-        401, "the token is not a pod's, has expired, or has another audience: send the projected token"
-    ),
-    Reason.ANOTHER_POD: Answer(403, "a token is valid for its own pod only"),
-    Reason.UNKNOWN_POD: Answer(404, "the job has no such running pod, or this replica has not observed it yet", 2),
-    Reason.NOT_SETUP: Answer(403, "only the setup task may post the plan and request an output's owner"),
-    Reason.NO_PLAN_WANTED: Answer(409, "the job has its plan, or was deleted"),
-    Reason.NO_LEAVE: Answer(409, "only the client of the job's current attempt may submit"),
-    Reason.MALFORMED: Answer(400, "the request is malformed"),
-    Reason.TOO_LARGE: Answer(413, "the body is too large"),
-    Reason.TOO_SLOW: Answer(408, "the body did not arrive in time"),
-    Reason.TOO_OFTEN: Answer(429, "report every 5 s", 5),
-    Reason.OUT_OF_ORDER: Answer(409, "a later report of this object has arrived"),
-    Reason.TOO_MANY_POSTS: Answer(503, "too many plans are being posted: retry", 2),
-    Reason.TOO_MANY_PLANS: Answer(
-        503, "the plans of the namespace's unfinished jobs have reached their limit: retry", 15
-    ),
-    Reason.TOO_MANY_POLLS: Answer(503, "too many polls are open: retry", 45),
-    Reason.TOO_MANY_REVIEWS: Answer(503, "too many tokens are being reviewed: retry", 5),
-    Reason.REVIEW_FAILED: Answer(503, "the API server cannot review tokens: retry", 2),
-    Reason.UNKNOWN_PATH: Answer(404, "the path does not exist"),
-}
-"""Response by reason; a refused connection is closed without a response."""
+    NO_TOKEN = "NoToken", 401, "send the projected token: Authorization: Bearer TOKEN"
+    INVALID_TOKEN = "InvalidToken", 401, _NO_POD
+    ANOTHER_POD = "AnotherPod", 403, "a token is valid for its own pod only"
+    UNKNOWN_POD = "UnknownPod", 404, "the job has no such running pod, or this replica has not observed it yet", 2
+    NOT_SETUP = "NotSetup", 403, "only the setup task may post the plan and request an output's owner"
+    NO_PLAN_WANTED = "NoPlanWanted", 409, "the job has its plan, or was deleted"
+    NO_LEAVE = "NoLeave", 409, "only the client of the job's current attempt may submit"
+    MALFORMED = "Malformed", 400, "the request is malformed"
+    TOO_LARGE = "TooLarge", 413, "the body is too large"
+    TOO_SLOW = "TooSlow", 408, "the body did not arrive in time"
+    TOO_OFTEN = "TooOften", 429, "report every 5 s", 5
+    OUT_OF_ORDER = "OutOfOrder", 409, "a later report of this object has arrived"
+    TOO_MANY_POSTS = "TooManyPosts", 503, "too many plans are being posted: retry", 2
+    TOO_MANY_PLANS = "TooManyPlans", 503, _TOO_MANY_PLANS, 15
+    TOO_MANY_POLLS = "TooManyPolls", 503, "too many polls are open: retry", 45
+    TOO_MANY_REVIEWS = "TooManyReviews", 503, "too many tokens are being reviewed: retry", 5
+    REVIEW_FAILED = "ReviewFailed", 503, "the API server cannot review tokens: retry", 2
+    UNKNOWN_PATH = "UnknownPath", 404, "the path does not exist"
+    TOO_MANY_CONNECTIONS = "TooManyConnections"
+    TOO_MANY_HANDSHAKES = "TooManyHandshakes"
+    TOO_LARGE_HEAD = "TooLargeHead"
 
 
 class Rejected(Exception):  # noqa: N818 - a response, not an error of the operator
@@ -106,10 +83,10 @@ class Rejected(Exception):  # noqa: N818 - a response, not an error of the opera
 
     def response(self) -> web.Response:
         """Return the HTTP response."""
-        answer = ANSWERS[self.reason]
-        headers = {"Retry-After": str(answer.retry_after_s)} if answer.retry_after_s else None
-        text = f"{answer.text}: {self.detail}" if self.detail else answer.text
-        return web.Response(status=answer.status, text=text, headers=headers)
+        reason = self.reason
+        headers = {"Retry-After": str(reason.retry_after_s)} if reason.retry_after_s else None
+        text = f"{reason.text}: {self.detail}" if self.detail else reason.text
+        return web.Response(status=reason.status, text=text, headers=headers)
 
 
 class Cache(Generic[K, V]):

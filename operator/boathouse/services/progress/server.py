@@ -17,7 +17,6 @@ from aiohttp import web
 from boathouse.cluster import client, server_time
 from boathouse.listening import listener
 from boathouse.listening.connections import Limits, Rate
-from boathouse.listening.listener import Listener
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_life import ObservedPod
 from boathouse.services.progress.auth import RESULTS, Authenticator, Caller, read_claims
@@ -44,8 +43,6 @@ the slowest plan take a minute."""
 _BASE: Final = "/v1/jobs/{namespace}/{uid}/"
 _BEARER: Final = "Bearer "
 _DETAIL_CHARS: Final = 200
-
-
 PodT = TypeVar("PodT", bound=ObservedPod)
 
 
@@ -62,8 +59,7 @@ class Sender(Generic[PodT]):
 class Route(Generic[PodT]):
     """One route of a kind, below `/v1/jobs/{namespace}/{uid}/`; a part `{pod}` is the sender's name.
 
-    `handle` returns the response, which is sent as JSON. `check` raises `Rejected`, and must be cheap: it runs before
-    the token is reviewed, and again afterwards.
+    `check` raises `Rejected`, and must be cheap: it runs before the token is reviewed, and again afterwards.
     """
 
     method: str
@@ -74,22 +70,19 @@ class Route(Generic[PodT]):
 
 
 Find = Callable[[ObjectUid, Caller], PodT | None]
-"""Returns a live pod of an object, by the object's UID and the pod's names."""
 
 
 class ProgressServer:
     """Serves the routes of the kinds."""
 
-    listener: Listener | None = None
+    listener: "listener.Listener | None" = None
 
     def __init__(self, api: client.ApiClient, metrics_: metrics.Metrics) -> None:
         self.application = web.Application(middlewares=[self._answer])
         target, rejected = metrics_.registry, "Requests and connections that the progress endpoint refused"
         self._reject = metrics.counter(target, "progress_rejections", rejected, reason=tuple(Reason))
-        reviews = metrics.counter(
-            target, "token_reviews", "Tokens of tasks that the API server reviewed", result=RESULTS
-        )
-        connections = "Connections to the progress endpoint"
+        reviewed, connections = "Tokens of tasks that the API server reviewed", "Connections to the progress endpoint"
+        reviews = metrics.counter(target, "token_reviews", reviewed, result=RESULTS)
         metrics_.gauges.add(metrics.Gauge("boathouse_progress_connections", connections, self._open))
         self._authenticator = Authenticator(api, contract.TOKEN_AUDIENCE, reviewed=reviews)
 
@@ -105,12 +98,7 @@ class ProgressServer:
     async def serve(self, context: ssl.SSLContext, *, port: int, host: str = "") -> AsyncIterator[int]:
         """Serve the endpoint during the block; yields the port. Raises OSError if the port is in use."""
         async with listener.serve(
-            self.application,
-            port=port,
-            limits=LIMITS,
-            host=host,
-            context=context,
-            rejected=self._reject,
+            self.application, port=port, limits=LIMITS, host=host, context=context, rejected=self._reject
         ) as self.listener:
             yield self.listener.port
 
@@ -138,7 +126,6 @@ class ProgressServer:
     async def _answer(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        """Handle a request. Counts refusals and refuses malformed requests."""
         try:
             return await handler(request)
         except Rejected as error:
@@ -152,7 +139,6 @@ class ProgressServer:
 
 
 def _claim(request: web.Request) -> tuple[str, Caller]:
-    """Return the token of a request and the pod that the token claims, which must match the path."""
     header = request.headers.get("Authorization", "")
     if not header.startswith(_BEARER):
         raise Rejected(Reason.NO_TOKEN)

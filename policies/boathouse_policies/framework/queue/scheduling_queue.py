@@ -110,8 +110,7 @@ class SchedulingQueue:
 
     def update(self, task: model.Task, *, placed: bool) -> bool:
         """Replace one task, as `submit` would with all others unchanged; returns False where that takes `submit`."""
-        queued = self._classes.get(task.task_class)
-        pending = not placed and task.id not in self._backoffs.until_s
+        queued, pending = self._classes.get(task.task_class), not placed and task.id not in self._backoffs.until_s
         changed = queued.pool.replace(task, pending=pending) if queued is not None else None
         if queued is not None and changed:
             self._sorted = None
@@ -218,8 +217,7 @@ class SchedulingQueue:
         A shell that offers nodes one by one does not park classes: the next node may take their tasks.
         """
         left = plan.newly_left if park else {}  # worked out before anything is taken out
-        self.kept_room.parts = plan.kept
-        released = False
+        self.kept_room.parts, released = plan.kept, False
         for decision in plan.decisions:
             if isinstance(decision, _PLACEMENTS):
                 self._placed(decision)
@@ -279,7 +277,6 @@ class SchedulingQueue:
         for class_id, pending in left.items():
             if (queued := self._classes.get(class_id)) is not None and queued.pool.count:
                 until_s = waits[class_id].until_s if class_id in waits else None
-                until_s = math.inf if until_s is None else until_s
                 self._unschedulable.enter(queued, pending.least, pending.verdict, now_s, until_s)
         self._unschedulable.cycle_ended(now_s)
 

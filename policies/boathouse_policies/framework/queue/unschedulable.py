@@ -99,14 +99,18 @@ class UnschedulableClasses:
             self._limited[queued.job.queue].pop(row, None)
 
     def enter(
-        self, queued: QueuedClass, least: model.IntVector, verdict: model.Verdict, now_s: float, until_s: float
+        self, queued: QueuedClass, least: model.IntVector, verdict: model.Verdict, now_s: float, until_s: float | None
     ) -> None:
-        """Make a class unschedulable: until something wakes it, or until `until_s`."""
+        """Make a class unschedulable: until something wakes it, or until `until_s`, if that is a time."""
         self._leave(queued)
         row = queued.row
         if queued.least is not least:
-            self._measure(queued, least)
-        queued.verdict = verdict
+            if self._axis.width > len(self._least):
+                self._least = np.pad(self._least, ((0, self._axis.width - len(self._least)), (0, 0)))
+            self._least[:, row] = 0
+            self._least[: len(least), row] = least
+            self._largest = list(map(max, itertools.zip_longest(self._largest, least.tolist(), fillvalue=0)))
+        queued.least, queued.verdict = least, verdict
         self._woken_by[row] = _WOKEN_BY[verdict.code]
         if verdict.code is model.Code.QUEUE_LIMIT:
             self._limited[queued.job.queue][row] = queued
@@ -114,16 +118,8 @@ class UnschedulableClasses:
         self._needs_only_room[row] = only_room
         self._needs_more[row] = not only_room and verdict.code in _NEED_ROOM
         self.active[row] = False
-        self._until_s[row] = until_s = min(until_s, now_s + FLUSH_S)
-        self.earliest_s = min(self.earliest_s, until_s)
-
-    def _measure(self, queued: QueuedClass, least: model.IntVector) -> None:
-        if self._axis.width > len(self._least):
-            self._least = np.pad(self._least, ((0, self._axis.width - len(self._least)), (0, 0)))
-        self._least[:, queued.row] = 0
-        self._least[: len(least), queued.row] = least
-        self._largest = list(map(max, itertools.zip_longest(self._largest, least.tolist(), fillvalue=0)))
-        queued.least = least
+        self._until_s[row] = due_s = now_s + FLUSH_S if until_s is None else min(until_s, now_s + FLUSH_S)
+        self.earliest_s = min(self.earliest_s, due_s)
 
     def cycle_ended(self, now_s: float) -> None:
         """Keep the classes unschedulable that a cycle considered for freed room only: nothing else has changed."""

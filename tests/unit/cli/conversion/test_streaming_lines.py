@@ -109,6 +109,7 @@ def test_the_page_names_each_property_and_its_field():
         ("-D mapreduce.job.ubertask.enable=true", "uber", {}),
         ("-D my.name=x", "conf", {"my.name": "x"}),
         ("-jobconf my.name=x=y", "conf", {"my.name": "x=y"}),
+        ("-io text -D stream.map.input=rawbytes -D my.name=x", "conf", {"my.name": "x"}),
         ("-lazyOutput", "lazyOutput", True),
         ("-D mapred.output.compress=true", "outputCompression", "deflate"),
         ("-archives s3a://b/w.zip#words", "archives", [{"name": "words", "url": "s3://b/w.zip"}]),

@@ -150,7 +150,7 @@ def test_a_variable_that_came_to_be_superfluous_is_removed():
 
 
 def test_before_anything_was_seen_neighbours_of_the_own_kind_slow_down():
-    model = learning.first_model()
+    model = learning.first_models()[0]
 
     def slowdown(demand, **use):
         node = np.zeros((3, 1))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.suspension import reconciler
+from boathouse.suspension import suspending
 from boathouse.suspension.stages import SUSPENDED_SIZE, CpuSize, Stage
 from boathouse_policies import model
 from tests.builders import manifests
@@ -115,7 +115,7 @@ class SuspensionMachine(stateful.RuleBasedStateMachine):
     def grow(self, data):
         number = self._choose(data, Stage.CONTINUING)
         waiting = [other for other in self._in(Stage.CONTINUING) if other not in {number, *self.growing}]
-        debts = sum(reconciler.ungrown_milli(self.world.row(other)) for other in waiting)
+        debts = sum(suspending.ungrown_milli(self.world.row(other)) for other in waiting)
         if self.table.ledger.free(NODE.name)[0] + debts >= 0:
             self.growing.add(number)
             self._resize(number, ORIGINAL)

@@ -19,11 +19,6 @@ def test_three_replicas_lie_on_three_nodes_in_two_racks_the_second_and_third_tog
         assert rack[second] == rack[third] != rack[first]
 
 
-def test_the_first_lies_on_the_writers_node():
-    made, _ = stores()
-    assert {block[0] for block in made.file(20, writer="n03")} == {"n03"}
-
-
 def test_one_rack_and_few_nodes_hold_as_many_replicas_as_there_are_nodes():
     made, _ = stores(nodes=2, racks=1)
     assert {frozenset(block) for block in made.file(10)} == {frozenset({"n0", "n1"})}
