@@ -32,7 +32,7 @@ from unittest import mock
 from benchmarks import support
 from boathouse.cluster import server_time
 from boathouse.resources import quantity, statuses
-from boathouse.services.mrjob import wiring
+from boathouse.services.mrjob import routes
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.progress import certificates
 from boathouse.suspension import suspending
@@ -212,13 +212,13 @@ async def reducing(kubelet_s: float) -> AsyncIterator[Running]:
 
     async with contextlib.AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        stack.enter_context(mock.patch.object(wiring, "MRJobKind", build))
+        stack.enter_context(mock.patch.object(routes, "MRJobKind", build))
         # pods that wait since the server's own date would be late
         stack.enter_context(mock.patch.object(world, "_NOW", statuses.rfc3339(time.time())))
         api = await stack.enter_async_context(fake_api.FakeApi())
         api.add(manifests.node("n1", cpu="16", memory="32Gi"))
         api.add(mrjobs.mrjob(numReduceTasks=1, slowStartCompletedMapsPercent=0))
-        made = leaders.leading(api, (wiring.MRJOBS,), profile="fair", now=time.time)  # it suspends and resumes nobody
+        made = leaders.leading(api, (routes.ENTRY,), profile="fair", now=time.time)  # it suspends and resumes nobody
         leader = await stack.enter_async_context(made)
         authority = certificates.authority(None, "benchmark", server_time.SERVER_TIME.now())
         context = certificates.server_context(authority, [HOST], server_time.SERVER_TIME.now())

@@ -18,7 +18,7 @@ from boathouse.services import hadoop, learned, observers, own_objects, shadowed
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.instruments import wiring
 from boathouse.services.mrcluster import kind as mrclusters
-from boathouse.services.mrjob import wiring as mrjobs
+from boathouse.services.mrjob import routes as mrjobs
 from boathouse.services.progress import certificates, server
 from boathouse.services.sparkapp import kind as sparkapps
 from boathouse.telemetry import health, logs
@@ -26,7 +26,7 @@ from boathouse.telemetry.metrics import Gauge, Metrics
 from boathouse_policies import framework, profiles
 
 _log = logs.get(__name__)
-KINDS: Final[tuple[controllers.KindEntry, ...]] = (mrjobs.MRJOBS, sparkapps.ENTRY, mrclusters.ENTRY)
+KINDS: Final[tuple[controllers.KindEntry, ...]] = (mrjobs.ENTRY, sparkapps.ENTRY, mrclusters.ENTRY)
 BUNDLE_REFRESH_S: Final = 30.0
 
 

@@ -15,12 +15,11 @@ from boathouse.services import hadoop
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.hadoop import Applications
-from boathouse.services.mrjob import job_state
+from boathouse.services.mrjob import conditions, job_state
 from boathouse.services.mrjob.attempt_pods import Ending
 from boathouse.services.mrjob.hadoop import mirror
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
 from boathouse.services.mrjob.hadoop.observation import ClientPod
-from boathouse.services.mrjob.kind import MRJOB
 from boathouse.services.mrjob.memory import JobMemory
 from boathouse_task.cluster_contract import ApplicationFigures
 from tests.builders import mrjobs
@@ -109,6 +108,11 @@ class _Clients:
         return client.pod if client else None
 
 
+class _RelatedObjects:
+    async def missing_keys(self, _namespace: str, _wanted: Any) -> list[str]:
+        return []
+
+
 class _Bundles:
     """Publishes nothing."""
 
@@ -167,9 +171,8 @@ class SimulatedHadoopJob:
             bundles=_Bundles(),
             controllers=types.SimpleNamespace(context=context, mark=lambda _: None),
         )
-        self.jobs = HadoopJobs(leader, MRJOB, mrjobs.SETTINGS, lambda _delay, _call: None)  # type: ignore[arg-type]
+        self.jobs = HadoopJobs(leader, mrjobs.SETTINGS, _RelatedObjects(), lambda _delay, _call: None)  # type: ignore[arg-type]
         self.jobs.clients = _Clients(self)  # type: ignore[assignment]
-        self.jobs._events = types.SimpleNamespace(not_cleaned_up=lambda *event: self.events.append(event))  # type: ignore[assignment]
         self.memory = JobMemory(mrjobs.UID, job_state.from_status(self.status, 1), self.status)  # type: ignore[arg-type]
 
     async def reconcile(self, *, is_delayed: bool = False) -> None:
@@ -181,7 +184,9 @@ class SimulatedHadoopJob:
             deleting_since_s=self.deleting_since_s,
             spec=self.model.spec.model_copy(update={"suspend": self.suspend}),
         )
-        desired = self.jobs.plan(self.jobs.observe(job, self.memory), self.memory)
+        desired = self.jobs.plan(await self.jobs.observe(job, self.memory), self.memory)
+        if why := conditions.cleanup_failure(self.memory.state, desired.state):
+            self.events.append((job.key, job.uid, why))
         self.memory.state = desired.state
         if not is_delayed:
             self.status = self.memory.written = job_state.to_status(desired.state)

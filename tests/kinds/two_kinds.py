@@ -9,13 +9,13 @@ from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services.frame import controllers
 from boathouse.services.frame.controllers import KindEntry
-from boathouse.services.mrjob import wiring
+from boathouse.services.mrjob import routes
 from tests.builders import manifests
 from tests.builders.operators import leaders, mrjobs, schedulers
 from tests.kinds.driver_app import kind as driver_app
 from tests.wire import fake_api, waiting
 
-KINDS = (wiring.MRJOBS, KindEntry(add=driver_app.add))
+KINDS = (routes.ENTRY, KindEntry(add=driver_app.add))
 APP = "demo/app"
 SPLITS = 2
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from boathouse.services.mrjob import wiring
+from boathouse.services.mrjob import routes
 from boathouse.services.mrjob.kind import MRJobKind
 from tests.builders import manifests
 from tests.builders.operators.leaders import leading
@@ -23,13 +23,13 @@ def kinds(monkeypatch):
         found.append(MRJobKind(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(wiring, "MRJobKind", build)
+    monkeypatch.setattr(routes, "MRJobKind", build)
     return found
 
 
 async def test_an_mrjob_runs_from_no_node_to_its_end(api, kinds, eventually):
     api.add(mrjob())
-    async with leading(api, (wiring.MRJOBS,), without_nodes=True), provisioning(api) as provisioner:
+    async with leading(api, (routes.ENTRY,), without_nodes=True), provisioning(api) as provisioner:
         kubelet = Kubelet(api, 3)
         kubelet.operator = kinds[-1]
         running = asyncio.create_task(kubelet.run())

@@ -9,7 +9,7 @@ import datetime as dt
 import pytest
 
 from boathouse.resources import names
-from boathouse.services.mrjob import wiring
+from boathouse.services.mrjob import routes
 from boathouse.services.progress import certificates, limits
 from boathouse_e2e import hadoop_clients, hadoop_pods
 from tests.builders import clusters
@@ -23,7 +23,7 @@ STARTED = [{"name": "task", "ready": True, "state": {"running": {"startedAt": "2
 class Both(RunningMRCluster):
     """A world whose leader carries out jobs, too."""
 
-    others = (wiring.MRJOBS,)
+    others = (routes.ENTRY,)
 
     def job(self):
         return (self.api.get("mrjobs", JOB) or {}).get("status") or {}

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.services.mrcluster import kind as mrclusters
-from boathouse.services.mrjob import wiring as mrjobs
+from boathouse.services.mrjob import routes as mrjobs
 from boathouse.services.sparkapp import kind as sparkapps
 from boathouse_policies import model
 from tests.builders.operators import leaders
@@ -225,7 +225,7 @@ async def test_a_deleted_cluster_takes_its_pending_nodes_from_the_scheduler(api,
 
 
 async def test_the_kind_runs_beside_the_others(api, eventually):
-    kinds = (mrjobs.MRJOBS, sparkapps.ENTRY, mrclusters.ENTRY)
+    kinds = (mrjobs.ENTRY, sparkapps.ENTRY, mrclusters.ENTRY)
     async with leaders.leading(api, kinds, CONFIG) as leader:
         api.add(mrcluster(core={"count": 1}))
         await eventually(lambda: leader.clusters.find("demo", "etl") is not None)

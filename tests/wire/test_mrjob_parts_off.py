@@ -2,7 +2,7 @@
 
 import time
 
-from boathouse.services.mrjob import wiring
+from boathouse.services.mrjob import routes
 from boathouse_policies.profiles import guard
 from tests.builders.operators.leaders import leading
 from tests.builders.operators.mrjobs import KEY, mrjob
@@ -16,7 +16,7 @@ async def test_the_author_of_a_job_sees_that_a_part_is_off(api, eventually):
         found = [one for one in status.get("conditions") or () if one["type"] == "PoliciesActive"]
         return (found[0]["status"], found[0]["reason"]) if found else ()
 
-    async with leading(api, (wiring.MRJOBS,), profile="boathouse", now=time.time) as leader:
+    async with leading(api, (routes.ENTRY,), profile="boathouse", now=time.time) as leader:
         jobs, found = leader.scheduling.scheduler.state.jobs, guard.guard_of(leader.profile)
         await eventually(lambda: list(jobs.entries()))
         key = guard.key_of(guard.Part.MEMORY, next(iter(jobs.entries())).job)

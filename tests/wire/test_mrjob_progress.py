@@ -29,7 +29,7 @@ async def endpoint(api, client, tmp_path):
 async def test_the_runtime_reports_and_the_leader_remembers_the_last(endpoint):
     runtime = endpoint.runtime("p", endpoint.add("p"))
     await asyncio.to_thread(runtime.report, contract.TaskReport(phase="read", progress=0.5))
-    assert endpoint.reports.of(JOB)["p"].progress == 0.5
+    assert endpoint.orders.reports(JOB)["p"].progress == 0.5
 
 
 async def test_the_runtime_gets_its_orders_at_once_when_they_are_new_to_it(endpoint):

@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from boathouse.services.mrjob import wiring
+from boathouse.services.mrjob import routes
 from boathouse.services.mrjob.kind import MRJobKind
 from tests.builders import manifests
 from tests.builders.operators.leaders import leading
@@ -25,7 +25,7 @@ def kinds(monkeypatch):
         found.append(MRJobKind(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(wiring, "MRJobKind", build)
+    monkeypatch.setattr(routes, "MRJobKind", build)
     return found
 
 
@@ -54,7 +54,7 @@ async def slow_map(api, kinds, eventually, *nodes, profile="fair"):
         api.add(manifests.node(name, cpu="4", memory="8Gi"))
     stage = {"command": ["cat"], "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
     api.add(mrjob(mapper=stage, reducer=None))
-    async with leading(api, (wiring.MRJOBS,), profile=profile):
+    async with leading(api, (routes.ENTRY,), profile=profile):
         kubelet = Kubelet(api, 1)
         kubelet.operator, kubelet.script = kinds[-1], {("m-00000", 1): None, ("m-00000", 2): None}
         running = asyncio.create_task(kubelet.run())

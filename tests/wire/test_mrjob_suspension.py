@@ -7,7 +7,7 @@ import time
 import pytest
 
 from boathouse.resources import names, statuses
-from boathouse.services.mrjob import wiring
+from boathouse.services.mrjob import routes
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.task_orders import Poll
 from boathouse_task import contract
@@ -29,7 +29,7 @@ def kinds(monkeypatch):
         found.append(MRJobKind(*arguments))
         return found[-1]
 
-    monkeypatch.setattr(wiring, "MRJobKind", build)
+    monkeypatch.setattr(routes, "MRJobKind", build)
     return found
 
 
@@ -81,7 +81,7 @@ async def running_job(api, kinds, eventually, *, is_new=True):
     api.world.date = statuses.rfc3339(time.time())  # by the leader's clock a pod that has just been created is not late
     if is_new:
         api.add(mrjob(numReduceTasks=1, slowStartCompletedMapsPercent=0))
-    async with leading(api, (wiring.MRJOBS,), now=time.time):
+    async with leading(api, (routes.ENTRY,), now=time.time):
         nodes = Kubelet(api, 2)
         nodes.operator, nodes.overlap, nodes.script = kinds[-1], True, {WAITING_MAP: None}
         running = asyncio.create_task(nodes.run())

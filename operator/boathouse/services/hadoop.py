@@ -25,11 +25,9 @@ WEB_HDFS_PORT: Final = 9870
 UNKNOWN_REQUEUE_S: Final = 20.0
 """The interval at which an object is reconciled that names a cluster which is not listed: a new leader may reconcile it
 before the cluster. From then on it counts as a user, before the cluster can expire."""
-_LABELS: Final = 3
-"""Labels of the domain of a cluster's hosts: SERVICE.NAMESPACE.svc."""
+_LABELS: Final = 3  # labels of the domain of a cluster's hosts: SERVICE.NAMESPACE.svc
 USER_ENV: Final = "HADOOP_USER_NAME"
-USER: Final = "hadoop"
-"""The user of all daemons and jobs of a cluster, and HDFS's superuser."""
+USER: Final = "hadoop"  # the user of all daemons and jobs of a cluster, and HDFS's superuser
 ARENAS: Final = ("MALLOC_ARENA_MAX", "4")
 """Variable of all JVMs, as in Hadoop's own scripts. By default glibc keeps up to eight arenas for each core of the
 node, for which the limits of containers have no room. NodeManagers pass the variable on to their containers."""
@@ -45,34 +43,25 @@ S3_PROVIDER: Final = f"{_S3_PACKAGE}.TemporaryAWSCredentialsProvider,{_S3_PACKAG
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """A cluster's facts that concern other objects of its namespace.
-
-    Attributes:
-        is_ready: Whether its HDFS and YARN are available.
-        domain: Suffix of its hosts' names, `SERVICE.NAMESPACE.svc`.
-        settings: Name of the ConfigMap with its settings.
-        master: Host of the NameNode and the ResourceManager.
-        user_id: User of its pods, which its file of users names.
-        hosts: The Kubernetes node of each host's pod that is placed.
-    """
+    """A cluster's facts that concern other objects of its namespace."""
 
     uid: ObjectUid
     namespace: str
     name: str
     queue: str
     phase: str
-    is_ready: bool
+    is_ready: bool  # its HDFS and YARN are available
     has_compute: bool
-    domain: str
+    domain: str  # suffix of its hosts' names, `SERVICE.NAMESPACE.svc`
     image: str
     classpath: str
     java_home: str
-    settings: str
+    settings: str  # name of the ConfigMap with its settings
     master: str = "master"
     image_pull_policy: str = "IfNotPresent"
     image_pull_secrets: Sequence[str] = ()
     user_id: int = 10001
-    hosts: Mapping[str, NodeName] = dataclasses.field(default_factory=dict)
+    hosts: Mapping[str, NodeName] = dataclasses.field(default_factory=dict)  # of the hosts whose pods are placed
 
     @property
     def name_node(self) -> str:
@@ -187,10 +176,9 @@ def name_services(clusters: Iterable[ClusterFacts], given: str = "") -> dict[str
 
 
 def s3_settings(s3: S3, provider: str) -> dict[str, str]:
-    """Return the settings by which s3a:// and s3:// URLs reach the storage, without its keys.
+    """Return the settings by which s3a:// and s3:// URLs reach the storage, unsigned without a Secret.
 
-    The provider is the class that finds the keys, or several that S3A tries in turn. It is unused without a Secret:
-    requests are unsigned.
+    The provider is the class that finds the keys, or several that S3A tries in turn.
     """
     settings = {
         "fs.s3.impl": f"{_S3_PACKAGE}.S3AFileSystem",
@@ -215,14 +203,11 @@ def s3_secret_settings(s3: S3) -> dict[str, str]:
 class TagView:
     """The applications of a tag that the ResourceManager knows: first those that run, then the newest.
 
-    Attributes:
-        began_s: A time before the agent asked for them: what had been submitted by then is among them.
-        rm_started_s: When the ResourceManager that was asked started, at the latest. It may not have recovered all
-            applications yet if that was a moment before.
+    It may not have recovered all applications yet if it started a moment before.
     """
 
-    began_s: float
-    rm_started_s: float
+    began_s: float  # before the agent asked for them: what had been submitted by then is among them
+    rm_started_s: float  # at the latest
     applications: Sequence[ApplicationFigures] = ()
 
     @property
@@ -305,10 +290,9 @@ class Applications:
         rm_started_s: float,
         found: Mapping[str, Sequence[ApplicationFigures]],
     ) -> None:
-        """Take the applications that an agent has found, by tag.
+        """Take the applications that an agent has found, by the tags that it got an answer about.
 
         The agent began to ask at `began_s` or later, and the ResourceManager started at `rm_started_s` at the latest.
-        `found` has the tags that the agent asked for and got an answer about.
         """
         for tag, applications in found.items():
             followed = self._tags.get(tag)

@@ -8,6 +8,7 @@ or exceeds the memory limits below.
 
 import asyncio
 import base64
+import contextlib
 import gzip
 import zlib
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from boathouse import failpoints
-from boathouse.cluster import client, errors
+from boathouse.cluster import client, errors, wire
 from boathouse.services import own_objects
 from boathouse.telemetry import logs, metrics
 
@@ -25,18 +26,12 @@ _log = logs.get(__name__)
 NAME: Final = "boathouse-learned"
 KEY: Final = "state.json.gz"
 EVERY_S: Final = 60.0
-LAST_S: Final = 1.0
-"""Timeout of the last save of a leader that stops."""
-MAX_BYTES: Final = 512 * 1024
-"""Maximum compressed size. etcd's limit is about twice the size after base64."""
-MAX_PLAIN_BYTES: Final = 16 * 1024 * 1024
-"""Maximum decompressed size."""
-MAX_VALUES: Final = 500_000
-"""Maximum numbers, texts, lists and objects of one part."""
-MAX_UNREAD: Final = 32
-"""Maximum parts of other profiles."""
-MAX_UNREAD_BYTES: Final = 4 * 1024 * 1024
-"""Maximum decompressed size of the parts of other profiles together."""
+LAST_S: Final = 1.0  # timeout of the last save of a leader that stops
+MAX_BYTES: Final = 512 * 1024  # maximum compressed size; etcd's limit is about twice the size after base64
+MAX_PLAIN_BYTES: Final = 16 * 1024 * 1024  # maximum decompressed size
+MAX_VALUES: Final = 500_000  # maximum numbers, texts, lists and objects of one part
+MAX_UNREAD: Final = 32  # maximum parts of other profiles
+MAX_UNREAD_BYTES: Final = 4 * 1024 * 1024  # maximum decompressed size of the parts of other profiles together
 _MAX_TEXT: Final = 1024
 _LARGEST: Final = 1e200
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -59,33 +54,24 @@ def key(part: object) -> str:
 
 
 class SavedState:
-    """Saves and loads the state of parts.
-
-    The names of parts never change. `may_lead` is called before every write.
-    """
+    """Saves and loads the state of parts, whose names never change. `may_lead` is called before every write."""
 
     def __init__(
         self, api: client.ApiClient, namespace: str, parts: Mapping[str, Part], may_lead: Callable[[], bool]
     ) -> None:
-        self._api = api
-        self._namespace = namespace
-        self._parts = parts
-        self._may_lead = may_lead
-        self._written = b""
+        self._api, self._namespace, self._parts, self._may_lead = api, namespace, parts, may_lead
         self._dumps: dict[str, msgspec.Raw] = {}
         self._unread: dict[str, msgspec.Raw] = {}
-        self._was_read = False
+        self._written, self._was_read = b"", False
 
     async def load(self) -> None:
         """Load the state that a previous leader saved; raises `errors.ClusterError` if the request failed."""
-        try:
+        config_map: wire.Manifest | None = None
+        with contextlib.suppress(errors.NotFound):
             config_map = await self._api.get(own_objects.CONFIG_MAPS, NAME, self._namespace)
-        except errors.NotFound:
-            self._was_read = True
-            return
         self._was_read = True
         try:
-            state = _unpacked((config_map.get("binaryData") or {})[KEY])
+            state = _unpacked((config_map.get("binaryData") or {})[KEY]) if config_map is not None else {}
         except _MALFORMED as error:
             _log.warning("cannot read the saved estimates; starting without them", config_map=NAME, error=str(error))
             return
@@ -137,9 +123,8 @@ class SavedState:
 
     def sizes(self) -> metrics.Reading:
         """Return the bytes of each part in the last save, and of those of other profiles together."""
-        unread = sum(len(bytes(raw)) for raw in self._unread.values())
         sizes: dict[tuple[str, ...], float] = {(name,): len(bytes(raw)) for name, raw in self._dumps.items()}
-        return sizes | {("other",): unread}
+        return sizes | {("other",): sum(len(bytes(raw)) for raw in self._unread.values())}
 
 
 def _unpacked(text: str) -> dict[str, msgspec.Raw]:
@@ -188,8 +173,7 @@ def _check(state: object) -> None:
     todo: list[object] = [state]
     count = 0
     while todo:
-        value = todo.pop()
-        count += 1
+        value, count = todo.pop(), count + 1
         if isinstance(value, dict):
             todo += [*value.keys(), *value.values()]
         elif isinstance(value, list):

@@ -20,7 +20,7 @@ class GuardedObservers(framework.Observer):
         self._observers = [(type(observer).__name__, observer) for observer in observers]
         self.report_every_s = _shortest(observer.report_every_s for _, observer in self._observers)
         self.measure_every_s = _shortest(observer.measure_every_s for _, observer in self._observers)
-        self._failures = dict.fromkeys((name for name, _ in self._observers), 0)
+        self._failures = {name: 0 for name, _ in self._observers}
         scrape.add(
             metrics.Gauge(
                 name="boathouse_observer_failures",

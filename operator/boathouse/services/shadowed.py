@@ -1,7 +1,7 @@
 """Publish how a shadow profile's decisions differ, in a bounded ConfigMap of the operator and as metrics."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -13,16 +13,12 @@ from boathouse.services import own_objects
 from boathouse.telemetry import metrics
 
 EVERY_S: Final = 30.0
-SHOWN: Final = 20
-"""Differences that are published, the newest."""
+SHOWN: Final = 20  # differences that are published, the newest
 _MAX_TEXT: Final = 200
 
 
 class Published:
-    """Publishes what a shadow has found.
-
-    `may_lead` is called before every write.
-    """
+    """Publishes what a shadow has found. `may_lead` is called before every write."""
 
     def __init__(
         self,
@@ -76,14 +72,14 @@ def _difference(difference: shadow.Difference) -> dict[str, Any]:
     return {
         "time": _time(difference.now_s),
         "subject": difference.subject[:_MAX_TEXT],
-        "profile": {"places": list(_places(difference.real)), "reason": difference.real_reason},
-        "shadow": {"places": list(_places(difference.shadow)), "reason": difference.shadow_reason},
+        "profile": _decision(difference.real, difference.real_reason),
+        "shadow": _decision(difference.shadow, difference.shadow_reason),
     }
 
 
-def _places(places: tuple[shadow.Place, ...]) -> Iterator[dict[str, Any]]:
-    for node, size in places:
-        yield {"node": node, "cpuMilli": size.cpu_milli, "memoryBytes": size.memory_bytes}
+def _decision(places: tuple[shadow.Place, ...], reason: str) -> dict[str, Any]:
+    sizes = [{"node": node, "cpuMilli": size.cpu_milli, "memoryBytes": size.memory_bytes} for node, size in places]
+    return {"places": sizes, "reason": reason}
 
 
 def _time(epoch_s: float) -> str:

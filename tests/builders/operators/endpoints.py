@@ -9,7 +9,7 @@ import ssl
 import aiohttp
 
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob import routes, split_plans, task_orders, task_reports
+from boathouse.services.mrjob import routes, split_plans, task_orders
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState, StageState
 from boathouse.services.progress import certificates, server
@@ -39,7 +39,7 @@ class Endpoint:
     def __init__(self, api, client, folder) -> None:
         self.api, self.folder = api, folder
         self.pods, self.plans, self.posted = Pods(), split_plans.Plans(client), []
-        self.orders, self.reports = task_orders.TaskOrders(), task_reports.TaskReports()
+        self.orders = task_orders.TaskOrders()
         self.authority = certificates.authority(None, "op-1", NOW)
         figures = telemetry.Metrics()
         self.server = server.ProgressServer(client, figures)
@@ -52,7 +52,6 @@ class Endpoint:
     def update(self, job_state):
         """Bring orders and reports up to date with the job's state and the pods."""
         self.orders.update(JOB, "demo", job_state, self.pods.known)
-        self.reports.update(JOB, self.pods.known)
 
     def state(self, uid, *, namespace, cluster):
         """What the leader knows of the job that an ownership mark names."""

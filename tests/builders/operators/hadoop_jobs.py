@@ -8,8 +8,7 @@ import types
 
 from boathouse.resources import names, statuses
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob import routes as mrjob_routes
-from boathouse.services.mrjob import wiring
+from boathouse.services.mrjob import routes
 from boathouse.services.progress.limits import Rejected
 from boathouse_task.cluster_contract import ApplicationFigures
 from tests.builders.mrclusters import cluster_facts
@@ -111,7 +110,7 @@ class Nodes:
         if found is None or found.uid != pod["metadata"]["uid"]:
             return False
         sender = types.SimpleNamespace(object_uid=self._world.uid(), pod=found)
-        route = mrjob_routes.leave_route(jobs)
+        route = routes.leave_route(jobs)
         try:
             route.check(sender)
             await route.handle(None, sender)
@@ -170,7 +169,7 @@ class RunningHadoopJob(leaders.RestartableLeader):
     kind_name, plural, key = "MRJob", "mrjobs", KEY
 
     def __init__(self, api):
-        super().__init__(api, wiring.MRJOBS, CONFIG, "fair")
+        super().__init__(api, routes.ENTRY, CONFIG, "fair")
         self.nodes = Nodes(api, self)
 
     def clients(self):

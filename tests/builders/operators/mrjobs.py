@@ -158,7 +158,7 @@ class Operator:
         )
         kind = MRJobKind(leader, asyncio.get_running_loop().call_later)
         self.pods, self.plans = kind.pods, kind.plans
-        self.orders, self.reports, self.seconds = kind.orders, kind.reports, kind.seconds
+        self.orders, self.seconds = kind.orders, kind.seconds
         self.jobs = self.controllers.add(kind).objects
         self._pods = informer.Informer(
             client,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from boathouse.services.mrjob import job_state, task_reports
+from boathouse.services.mrjob import job_state
+from boathouse.services.mrjob.planning import steps
 from boathouse_task.contract import TaskReport
 from tests.builders import mrjobs
 
@@ -12,12 +13,12 @@ def progress_of(*pods, reports=None, done=0, splits=4, **spec):
     succeeded = [mrjobs.succeeded_pod(f"m-{index}") for index in range(done)]
     state = mrjobs.desired(job, *succeeded, *pods, state=mrjobs.mapping(job, splits=splits)).state
     by_pod = {name: TaskReport(phase="read", **values) for name, values in (reports or {}).items()}
-    return task_reports.with_progress(state, job, [*succeeded, *pods], by_pod)
+    return steps.with_progress(state, job, [*succeeded, *pods], by_pod)
 
 
 def test_a_job_without_a_plan_has_no_progress():
     job = mrjobs.job()
-    assert task_reports.with_progress(job_state.JobState(), job, (), {}).percent == 0
+    assert steps.with_progress(job_state.JobState(), job, (), {}).percent == 0
 
 
 @pytest.mark.parametrize(("done", "expected"), [(0, 0), (2, 40), (4, 80)])
@@ -38,9 +39,9 @@ def test_an_impossible_report_counts_for_no_more_than_its_task():
 def test_only_a_job_whose_output_is_complete_is_at_100():
     job = mrjobs.job()
     committing = mrjobs.desired(job, mrjobs.succeeded_pod("r-0"), state=mrjobs.reducing(job)).state
-    assert task_reports.with_progress(committing, job, (), {}).percent == 99
+    assert steps.with_progress(committing, job, (), {}).percent == 99
     done = mrjobs.desired(job, mrjobs.succeeded_pod("commit"), state=committing).state
-    assert task_reports.with_progress(done, job, (), {}).percent == 100
+    assert steps.with_progress(done, job, (), {}).percent == 100
 
 
 def test_progress_is_restored_from_the_status():

@@ -172,7 +172,7 @@ async def a_report_of_impossible_numbers(api, tmp):
     body = b'{"phase":"read","progress":-7,"records_in":99999999999999999999}'
     async with running_endpoint(api, tmp) as endpoint:
         await endpoint.ask("POST", f"demo/{JOB}/tasks/p/report", endpoint.add("p"), data=body)
-        report = endpoint.reports.of(JOB)["p"]
+        report = endpoint.orders.reports(JOB)["p"]
         return [number for number in (report.progress, report.records_in) if not 0 <= number < 2**63]
 
 

@@ -23,10 +23,9 @@ from boathouse_task import contract
 
 _DIGITS: Final = re.compile("[0-9]{1,19}")
 _MAX_TASKS: Final = max(spec.MAX_MAPS, mrjob_steps.MAX_REDUCES)
-Task = tuple[int, contract.TaskType, int]
-"""Step, type and index of a task."""
-_Cause = tuple[str, str, bool]
-"""Reason, message, and whether the user is to blame."""
+_STAGES: Final = {contract.TaskType.MAP.value: "mapper", contract.TaskType.REDUCE.value: "reducer"}
+Task = tuple[int, contract.TaskType, int]  # step, type and index of a task
+_Cause = tuple[str, str, bool]  # reason, message, and whether the user is to blame
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +41,7 @@ class Ending:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobPod:
-    """A pod of a job: an attempt of a task, or the client of an attempt on a Hadoop cluster.
-
-    Attributes:
-        placed_s: time of its binding, from which its start timeout counts.
-        deleting_since_s: time of its deletion; on an unreachable node such a pod may exist for long.
-    """
+    """A pod of a job: an attempt of a task, or the client of an attempt on a Hadoop cluster."""
 
     name: str
     uid: str
@@ -67,32 +61,25 @@ class JobPod:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptPod(JobPod):
-    """One attempt of one task.
-
-    Attributes:
-        step: of the job, from 0.
-        ideal_memory_bytes: the memory that the task requested, if the pod started with less; else 0.
-        resources: what it takes of its node now.
-        is_suspended: whether it has the CPU of a suspended task.
-    """
+    """One attempt of one task, with the resources that it takes of its node now."""
 
     task_type: contract.TaskType
     index: int
     step: int = 0
     result: contract.TaskResult | None = None
     memory_bytes: int = 0
-    ideal_memory_bytes: int = 0
+    ideal_memory_bytes: int = 0  # what the task requested, if the pod started with less
     started_s: float | None = None
     resources: policy.Resources = policy.Resources()  # noqa: RUF009 - frozen
     suspension: SuspensionRecord | None = None
-    is_suspended: bool = False
+    is_suspended: bool = False  # it has the CPU of a suspended task
 
     @property
     def is_owed_cpu(self) -> bool:
         """Whether its suspension is over, but its CPU request is still that of a suspended task."""
-        record = self.suspension
-        is_lent = 0 < self.resources.cpu_milli <= LENT_MILLI
-        return record is not None and not self.is_suspended and is_lent and record.cpu_request_milli > LENT_MILLI
+        if self.suspension is None or self.is_suspended:
+            return False
+        return 0 < self.resources.cpu_milli <= LENT_MILLI < self.suspension.cpu_request_milli
 
     @property
     def task(self) -> Task:
@@ -158,43 +145,32 @@ def common(pod: facts.PodFacts) -> dict[str, Any]:
 
 def number(text: str, most: int) -> int | None:
     """Return the number from 0 to `most` that a label or annotation contains in ASCII digits, or None."""
-    number = int(text) if _DIGITS.fullmatch(text) else None
-    return number if number is not None and number <= most else None
+    return int(text) if _DIGITS.fullmatch(text) and int(text) <= most else None
 
 
 def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None, result: contract.TaskResult | None) -> Ending:
     """Return why the pod failed: the first of eviction or disruption, lack of memory, its result, its exit code."""
     ended = status.state.terminated if status else None
     said = result if result is not None and result.outcome != contract.UNFINISHED else None
-    cause = (
-        _of_the_pod(pod)
+    disruption = pod_life.disruption(pod)
+    cause: _Cause | None = None
+    if pod_life.is_over_its_limit(pod):  # it exceeded its own scratch space; else the node ran out of disk
+        message = f"{pod.status.message} (raise resources.requests.ephemeral-storage)"
+        cause = contract.Reason.OUT_OF_DISK, message, True
+    elif disruption is not None:
+        cause = disruption.reason, disruption.message, False
+    reason, message, is_user_error = (
+        cause
         or _out_of_memory(pod, ended, said)
         or (said and (said.reason or contract.Reason.INTERNAL_ERROR, said.message, said.user_error))
         or _of_the_container(ended)
     )
-    reason, message, is_user_error = cause
     message, tail = printable(message, results.MAX_MESSAGE), result.stderr_tail.strip() if result else ""
     if tail and tail not in message:
         message = f"{message}; its standard error ended with: {tail[-800:]}"
-    code = ended.exit_code if ended else None
-    return Ending(
-        reason=reason,
-        message=message,
-        user_error=is_user_error,
-        exit_code=result.exit_code if result is not None and result.exit_code is not None else code,
-        time_s=pod_life.ended_s(pod, status),
-    )
-
-
-def _of_the_pod(pod: facts.PodFacts) -> _Cause | None:
-    """Return the cause if the kubelet rejected or removed the pod, or it was disrupted; else None.
-
-    Eviction is a user error if the pod exceeded its own scratch space, but not if the node ran out of disk.
-    """
-    if pod_life.is_over_its_limit(pod):
-        return contract.Reason.OUT_OF_DISK, f"{pod.status.message} (raise resources.requests.ephemeral-storage)", True
-    disruption = pod_life.disruption(pod)
-    return None if disruption is None else (disruption.reason, disruption.message, False)
+    code, time_s = ended.exit_code if ended else None, pod_life.ended_s(pod, status)
+    code = result.exit_code if result is not None and result.exit_code is not None else code
+    return Ending(reason=reason, message=message, user_error=is_user_error, exit_code=code, time_s=time_s)
 
 
 def _out_of_memory(
@@ -209,12 +185,9 @@ def _out_of_memory(
     had, wanted = quantity.format_bytes(limit), quantity.format_bytes(ideal)
     if limit < ideal:
         return Reason.OOM_KILLED, f"out of memory with {had} instead of {wanted}: the next attempt gets {wanted}", False
-    labels = pod.metadata.labels
-    task_type, step = labels[mrjob_names.LABEL_TASK_TYPE], labels.get(mrjob_names.LABEL_STEP, "0")
-    stage = {contract.TaskType.MAP: "mapper", contract.TaskType.REDUCE: "reducer"}.get(
-        contract.TaskType(task_type), task_type
-    )
-    where = f"{stage} of step {int(step) + 1}" if int(step) else stage
+    task_type = pod.metadata.labels[mrjob_names.LABEL_TASK_TYPE]
+    step, stage = int(pod.metadata.labels.get(mrjob_names.LABEL_STEP, "0")), _STAGES.get(task_type, task_type)
+    where = f"{stage} of step {step + 1}" if step else stage
     return Reason.OOM_KILLED, f"out of memory: raise the {where}'s resources.requests.memory ({had})", True
 
 

@@ -1,7 +1,4 @@
-"""An MRJob's conditions (metav1.Condition) and its reason. Pure.
-
-The pods say which reduces are suspended and why (`boathouse.scheduling.pods.suspension`).
-"""
+"""An MRJob's conditions (metav1.Condition) and its reason. Pure."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -24,12 +21,10 @@ _NAMES: Final[Mapping[Part, str]] = {
     Part.REFUSAL: "waiting for nodes with other neighbours",
     Part.SUSPENSION: "suspending reduces",
 }
-RESUME_LATE_S: Final = 15.0
-"""A reduce that is suspended for this long after its deadline could not be resumed."""
+RESUME_LATE_S: Final = 15.0  # a reduce that is suspended for this long after its deadline could not be resumed
 BY_USER: Final = "user"
 _NAMED: Final = 5
-Condition = tuple[ConditionType, bool, str, str]
-"""Type, whether it holds, reason, message."""
+Condition = tuple[ConditionType, bool, str, str]  # type, whether it holds, reason, message
 
 
 def with_conditions(
@@ -65,8 +60,8 @@ def finished(state: JobState, verdict: Problem | None, now_s: float) -> JobState
 
 def suspended(state: JobState, now_s: float, *, live: int) -> JobState:
     """Return the state of a suspended job, of which this number of pods has not ended."""
-    ending = f"; {live} of its pods have not ended yet" if live else ""
-    message = f"spec.suspend is true: set it to false to resume{ending}"
+    message = "spec.suspend is true: set it to false to resume"
+    message += f"; {live} of its pods have not ended yet" if live else ""
     return with_conditions(
         state,
         now_s,
@@ -90,10 +85,7 @@ def in_progress(
     diagnosis: reasons.JobDiagnosis | None,
     less: int = 0,
 ) -> JobState:
-    """Return the conditions of a job in progress, with the reason if it is pending.
-
-    `less` of its tasks run with less memory than they requested.
-    """
+    """Return the state with the conditions of a job in progress, of whose tasks `less` run with less memory."""
     conditions = [admitted(state)]
     if state.condition(ConditionType.SUSPENDED) is not None:
         conditions.append((ConditionType.SUSPENDED, False, Reason.RESUMED, ""))
@@ -119,18 +111,23 @@ def in_progress(
 
 def with_measurements(state: JobState, problem: Problem | None, now_s: float) -> JobState:
     """Return the state with the condition `SignalsAvailable`, which a job has from its first problem on."""
-    if state.finished or (problem is None and state.condition(ConditionType.SIGNALS_AVAILABLE) is None):
-        return state
-    reason, message = (Reason.KUBELETS_READ, "") if problem is None else (problem.reason, problem.message)
-    return with_conditions(state, now_s, (ConditionType.SIGNALS_AVAILABLE, problem is None, reason, message))
+    wrong = (problem.reason, problem.message) if problem is not None else None
+    return _since_first(state, now_s, ConditionType.SIGNALS_AVAILABLE, wrong, Reason.KUBELETS_READ)
 
 
 def with_parts_off(state: JobState, off: Sequence[Off], now_s: float) -> JobState:
     """Return the state with the condition `PoliciesActive`, which a job has once a part has been off for it."""
-    if state.finished or (not off and state.condition(ConditionType.POLICIES_ACTIVE) is None):
+    wrong = (Reason.HARMFUL, "; ".join(map(_effect_text, off))) if off else None
+    return _since_first(state, now_s, ConditionType.POLICIES_ACTIVE, wrong, Reason.TRIED_AGAIN)
+
+
+def _since_first(
+    state: JobState, now_s: float, kind: ConditionType, wrong: tuple[str, str] | None, fine: Reason
+) -> JobState:
+    """Return the state with a condition which an unfinished job has from its first problem on."""
+    if state.finished or (wrong is None and state.condition(kind) is None):
         return state
-    reason, message = (Reason.HARMFUL, "; ".join(map(_effect_text, off))) if off else (Reason.TRIED_AGAIN, "")
-    return with_conditions(state, now_s, (ConditionType.POLICIES_ACTIVE, not off, reason, message))
+    return with_conditions(state, now_s, (kind, wrong is None, *(wrong or (fine, ""))))
 
 
 def parts_off_event(before: JobState, after: JobState) -> tuple[str, str] | None:
@@ -152,23 +149,19 @@ def suspension_event(before: JobState, after: JobState) -> tuple[str, str] | Non
 def cleanup_failure(before: JobState, after: JobState) -> str | None:
     """Return why the clean-up has just failed; None if it has not."""
     last, now = (state.condition(ConditionType.CLEANED_UP) for state in (before, after))
-    failed = Reason.CLEAN_UP_FAILED
-    has_failed = now is not None and now.reason == failed and (last is None or last.reason != failed)
-    return now.message if now is not None and has_failed else None
+    if now is None or now.reason != Reason.CLEAN_UP_FAILED or (last is not None and last.reason == now.reason):
+        return None
+    return now.message
 
 
 def _effect_text(off: Off) -> str:
-    why = "it did harm in most namespaces"
+    why, effect = "it did harm in most namespaces", off.effect
     if off.in_blocks:
-        why = (
-            f"in {off.effect.decisions} blocks of time with it, jobs of the namespace lost "
-            f"{-off.effect.realised_s:.0f} s, compared with blocks without it"
-        )
-    elif off.effect.decisions:
-        why = (
-            f"{off.effect.decisions} decisions for the program were to save {off.effect.predicted_s:.0f} s of job time "
-            f"and saved {off.effect.realised_s:.0f} s"
-        )
+        lost = f"jobs of the namespace lost {-effect.realised_s:.0f} s, compared with blocks without it"
+        why = f"in {effect.decisions} blocks of time with it, {lost}"
+    elif effect.decisions:
+        saved = f"{effect.predicted_s:.0f} s of job time and saved {effect.realised_s:.0f} s"
+        why = f"{effect.decisions} decisions for the program were to save {saved}"
     return f"{_NAMES[off.part]} is off until {statuses.rfc3339(off.until_s)}: {why}"
 
 
@@ -184,22 +177,20 @@ def _requested_until_s(job: Job) -> float | None:
 
 def with_suspensions(state: JobState, observation: Observation, pods: Sequence[AttemptPod]) -> JobState:
     """Return the state with the number of suspended reduces, and with the condition `ReducersSuspended`."""
-    now_s = observation.now_s
-    reduces = [
-        pod for pod in pods if pod.task_type is contract.TaskType.REDUCE and pod.state.is_live and not state.finished
-    ]
+    now_s, kind = observation.now_s, ConditionType.REDUCERS_SUSPENDED
+    reduces = [pod for pod in pods if pod.task_type is contract.TaskType.REDUCE and pod.state.is_live]
+    reduces = [] if state.finished else reduces
     paused, owed = [pod for pod in reduces if pod.is_suspended], [pod for pod in reduces if pod.is_owed_cpu]
     state = dataclasses.replace(state, suspended_reduces=len(paused))
     if paused or owed:
-        return with_conditions(state, now_s, (ConditionType.REDUCERS_SUSPENDED, True, *_reason(paused, owed, now_s)))
+        return with_conditions(state, now_s, (kind, True, *_reason(paused, owed, now_s)))
     problem = None if state.finished else _problem(observation)
-    if problem is None and state.condition(ConditionType.REDUCERS_SUSPENDED) is None:
+    if problem is None and state.condition(kind) is None:
         return state
-    return with_conditions(state, now_s, (ConditionType.REDUCERS_SUSPENDED, False, *(problem or (Reason.RESUMED, ""))))
+    return with_conditions(state, now_s, (kind, False, *(problem or (Reason.RESUMED, ""))))
 
 
 def _reason(paused: Sequence[AttemptPod], owed: Sequence[AttemptPod], now_s: float) -> tuple[str, str]:
-    """Return reason and message: of reduces that could not be resumed, else of those that are suspended."""
     records = [pod.suspension for pod in paused if pod.suspension is not None]
     late = [pod for pod in paused if pod.suspension is None or pod.suspension.until_s + RESUME_LATE_S < now_s]
     if late:
@@ -219,11 +210,9 @@ def _named(pods: Sequence[AttemptPod]) -> str:
 
 def _problem(observation: Observation) -> tuple[str, str] | None:
     """Return reason and message if the author's annotation has no effect; None if it has one, or is absent or over."""
-    job, now_s = observation.job, observation.now_s
-    requested_until_s, ignored = _requested_until_s(job), f"the annotation {ANNOTATION_SUSPEND_UNTIL} has no effect"
-    if job.suspend_reducers_until is not None and (
-        requested_until_s is None or requested_until_s > now_s + contract.MOST_SUSPENDED_S
-    ):
+    job, now_s, ignored = observation.job, observation.now_s, f"the annotation {ANNOTATION_SUSPEND_UNTIL} has no effect"
+    until_s = _requested_until_s(job)
+    if job.suspend_reducers_until is not None and (until_s is None or until_s > now_s + contract.MOST_SUSPENDED_S):
         example = statuses.rfc3339(now_s + contract.MOST_SUSPENDED_S / 2)
         return Reason.INVALID_TIME, f"{ignored}: its value must be a time such as {example}, at most an hour ahead"
     if suspended_until_s(job, now_s) is not None and not observation.may_suspend:

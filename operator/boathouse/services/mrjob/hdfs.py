@@ -10,9 +10,7 @@ from boathouse.services.mrjob.model import Job
 from boathouse_policies import model
 from boathouse_task.contract import HdfsAddress, Plan, TaskType
 
-_SCHEME = "hdfs"
-_NAME = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
-"""Others are addresses of NameNodes, or no names."""
+_NAME = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")  # others are addresses of NameNodes, or no names
 _MOST_UNKNOWN = 8
 NodeOf = Callable[[str], model.NodeName | None]
 """Returns the node of a host that a plan names; None if the host has no node now."""
@@ -33,8 +31,7 @@ def used(job: Job, clusters: Directory) -> list[ObjectUid]:
 
 def unknown(job: Job, clusters: Directory) -> list[str]:
     """Return names in the job's URLs of clusters that do not exist, or that a new leader has not reconciled yet."""
-    cluster_names = sorted({name for name in names(job) if is_name(name)})
-    return clusters.unlisted(job.namespace, cluster_names)[:_MOST_UNKNOWN]
+    return clusters.unlisted(job.namespace, sorted(set(filter(is_name, names(job)))))[:_MOST_UNKNOWN]
 
 
 def is_name(text: str) -> bool:
@@ -44,13 +41,10 @@ def is_name(text: str) -> bool:
 
 def names(job: Job) -> Iterator[str]:
     """Yield the names of the clusters in the job's URLs."""
-    files = (
-        *(file.url or "" for file in job.spec.files or ()),
-        *([job.spec.jar.url] if job.spec.jar is not None else ()),
-    )
-    archives = (archive.url for archive in job.spec.archives or ())
-    for url in (*job.spec.input, job.spec.output, *files, *archives):
-        if url.startswith(f"{_SCHEME}://"):
+    spec = job.spec
+    files = [*(spec.files or ()), *(spec.archives or ()), *([spec.jar] if spec.jar is not None else ())]
+    for url in (*spec.input, spec.output, *(file.url or "" for file in files)):
+        if url.startswith("hdfs://"):
             yield urlsplit(url).netloc
 
 
@@ -59,7 +53,7 @@ def locations(task_type: TaskType, index: int, plan: Plan | None, node_of: NodeO
     if task_type is not TaskType.MAP or plan is None or not 0 <= index < len(plan.splits):
         return ()
     which = plan.splits[index].locations
-    nodes = map(node_of, plan.location_sets[which]) if which >= 0 else ()
+    nodes = map(node_of, plan.location_sets[which] if which >= 0 else ())
     return tuple(dict.fromkeys(node for node in nodes if node is not None))
 
 
@@ -74,5 +68,6 @@ def distance(
         return model.Distance.ANYWHERE
     if here.server is not None and any(here.server == other.server for other in there):
         return model.Distance.SERVER
-    is_in_rack = here.rack is not None and any(here.rack == other.rack for other in there)
-    return model.Distance.RACK if is_in_rack else model.Distance.ANYWHERE
+    if here.rack is not None and any(here.rack == other.rack for other in there):
+        return model.Distance.RACK
+    return model.Distance.ANYWHERE

@@ -28,8 +28,7 @@ from boathouse.services.frame import status_codec
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
-MAX_ATTEMPT = 0xFFFF
-"""The status stores attempt numbers in 16 bits."""
+MAX_ATTEMPT = 0xFFFF  # the status stores attempt numbers in 16 bits
 MAX_LAST_FAILURES = 5
 _SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT, TaskType.CLEANUP)
 _COUNTED: Final = ("last", "user_failures", "infrastructure_failures", "killed")
@@ -40,14 +39,10 @@ _CODEC: Final = status_codec.StatusCodec(MRJobStatus)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HadoopState(HadoopStatus):
-    """The current attempt. It is in the status before a client of it is submitted.
+    """The current attempt, which is in the status before a client of it is submitted: its number is used once.
 
-    Attributes:
-        attempt: From 1; a number is used once.
-        cluster: UID of its cluster; empty if it is unknown.
-        is_stopping: Whether the operator ends the attempt: its client is deleted, its applications are killed.
-        applications: Its applications as last reported, the newest last.
-        maps: None until an application reports them.
+    If it is stopping, its client is deleted and its applications are killed. These are as last reported, the newest
+    last. The tasks are None until an application reports them.
     """
 
     maps: TaskCounts | None = None
@@ -72,28 +67,20 @@ def counts_of_applications(done: int, total: int) -> TaskCounts:
 def _hadoop_state(status: MRJobStatus) -> HadoopState | None:
     if status.hadoop is None or not 0 < status.hadoop.attempt <= MAX_ATTEMPT:
         return None
-    maps, reduces = (
-        counts_of_applications(counts.succeeded, counts.total) if counts else None
-        for counts in (status.maps, status.reduces)
-    )
+    stages = status.maps, status.reduces
+    maps, reduces = (stage and counts_of_applications(stage.succeeded, stage.total) for stage in stages)
     return HadoopState(**status_codec.fields_of(HadoopStatus, status.hadoop), maps=maps, reduces=reduces)
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class StageState:
-    """Tasks of one stage by index. Mutable: the planner works on its own copy.
+    """Tasks of one stage by index. Mutable: the planner works on its own copy."""
 
-    Attributes:
-        winner: the attempt whose commit won; 0 while the task is not done.
-        last: the highest attempt number observed.
-        killed: attempts that the operator ended, which are not failures.
-    """
-
-    winner: list[int]
-    last: list[int]
+    winner: list[int]  # the attempt whose commit won; 0 while the task is not done
+    last: list[int]  # the highest attempt number observed
     user_failures: list[int]
     infrastructure_failures: list[int]
-    killed: list[int]
+    killed: list[int]  # attempts that the operator ended, which are not failures
 
     @classmethod
     def empty(cls, total: int) -> "StageState":
@@ -132,17 +119,13 @@ class StageState:
 class JobState(JobFields):
     """A job's status.
 
-    Attributes:
-        step: the current step, from 0; plan and stages belong to it, except the commit and cleanup stages.
-        stages: setup, uber, commit and cleanup (one task each), and map and reduce once the plan is accepted.
-        past_failures: user and infrastructure failures of previous steps.
-        suspended_reduces: running reduces without CPU, because they lack map output.
-        hadoop: the attempt of a job on a Hadoop cluster; such a job has no stages.
+    Plan and stages belong to the current step, except the commit and cleanup stages. Setup, uber, commit and cleanup
+    have one task each; map and reduce exist once the plan is accepted. A job on a Hadoop cluster has no stages.
     """
 
     step: int = 0
     steps: int = 1
-    past_failures: tuple[int, int] = (0, 0)
+    past_failures: tuple[int, int] = (0, 0)  # user and infrastructure failures of previous steps
     stages: Mapping[TaskType, StageState] = dataclasses.field(
         default_factory=lambda: {task_type: StageState.empty(1) for task_type in _SINGLE}
     )
@@ -168,16 +151,16 @@ class JobState(JobFields):
     def failures(self) -> tuple[int, int]:
         """Failed attempts of all steps so far: user errors, infrastructure errors."""
         user, infrastructure = self.past_failures
-        return (
-            user + sum(sum(stage.user_failures) for stage in self.stages.values()),
-            infrastructure + sum(sum(stage.infrastructure_failures) for stage in self.stages.values()),
-        )
+        user += sum(sum(stage.user_failures) for stage in self.stages.values())
+        return user, infrastructure + sum(sum(stage.infrastructure_failures) for stage in self.stages.values())
 
 
 def to_status(state: JobState) -> dict[str, Any]:
     """Return the status as JSON with all fields, so that a merge patch also clears removed values."""
     user, infrastructure = state.failures
-    applications = state.hadoop.applications[-MAX_APPLICATIONS:] if state.hadoop else ()
+    hadoop = status_codec.fields_of(HadoopStatus, state.hadoop) if state.hadoop else {}
+    if state.hadoop:
+        hadoop["applications"] = state.hadoop.applications[-MAX_APPLICATIONS:]
     status = MRJobStatus(
         **status_codec.fields_of(JobFields, state),
         progress=progress(state),
@@ -189,9 +172,7 @@ def to_status(state: JobState) -> dict[str, Any]:
         succeeded_maps=_bitmap(state, TaskType.MAP),
         succeeded_reduces=_bitmap(state, TaskType.REDUCE),
         attempts=Attempts(**{stage: _arrays(state.stages.get(TaskType(stage))) for stage in Attempts.model_fields}),
-        hadoop=HadoopStatus(**status_codec.fields_of(HadoopStatus, state.hadoop) | {"applications": applications})
-        if state.hadoop
-        else None,
+        hadoop=HadoopStatus(**hadoop) if state.hadoop else None,
     )
     return _CODEC.write(status)
 
@@ -233,15 +214,11 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
 
 def progress(state: JobState) -> str | None:
     """Return `maps 12/40, reduces 0/2`, with several steps `step 2/3, maps ...`; None without a plan."""
-    step = f"step {state.step + 1}/{state.steps}"
-    counted = {"maps": _counts(state, TaskType.MAP), "reduces": _counts(state, TaskType.REDUCE)}
-    tasks = [
-        f"{word} {counts.succeeded}/{counts.total}"
-        for word, counts in counted.items()
-        if counts is not None and (counts.total or word == "maps")
-    ]
-    parts = [step, *tasks] if state.steps > 1 and (tasks or state.step) else tasks
-    return ", ".join(parts) or None
+    maps, reduces = _counts(state, TaskType.MAP), _counts(state, TaskType.REDUCE)
+    tasks = [f"maps {maps.succeeded}/{maps.total}"] if maps is not None else []
+    tasks += [f"reduces {reduces.succeeded}/{reduces.total}"] if reduces is not None and reduces.total else []
+    step = [f"step {state.step + 1}/{state.steps}"] if state.steps > 1 and (tasks or state.step) else []
+    return ", ".join([*step, *tasks]) or None
 
 
 def _counts(state: JobState, task_type: TaskType) -> TaskCounts | None:
@@ -272,25 +249,22 @@ def _bitmap(state: JobState, task_type: TaskType) -> str | None:
 def _arrays(stage: StageState | None) -> AttemptArrays | None:
     if stage is None or not any(stage.last):
         return None
-    winners = _pack([0 if winner == 1 else winner for winner in stage.winner])
-    return AttemptArrays(winners=winners, **{name: _pack(getattr(stage, name)) for name in _COUNTED})
+    others = _pack([0 if winner == 1 else winner for winner in stage.winner])
+    return AttemptArrays(winners=others, **{name: _pack(getattr(stage, name)) for name in _COUNTED})
 
 
 def _stage(read: MRJobStatus, kind: TaskType, total: int, bitmap: str | None = None) -> StageState:
     arrays: AttemptArrays = getattr(read.attempts, kind.value, None) or AttemptArrays()
-    winners = _unpack(arrays.winners, total)
     done = status_codec.value(lambda: contract.decode_bitmap(bitmap or "", total), set[int]())
-    return StageState(
-        winner=[(winners[index] or 1) if index in done else 0 for index in range(total)],
-        **{name: _unpack(getattr(arrays, name), total) for name in _COUNTED},
-    )
+    winners = [(winner or 1) if index in done else 0 for index, winner in enumerate(_unpack(arrays.winners, total))]
+    return StageState(winner=winners, **{name: _unpack(getattr(arrays, name), total) for name in _COUNTED})
 
 
 def _pack(values: Sequence[int]) -> str | None:
     """Return base64(zlib(little-endian unsigned shorts)); None if all numbers are 0."""
     if not any(values):
         return None
-    raw = struct.pack(f"<{len(values)}H", *(min(value, 0xFFFF) for value in values))
+    raw = struct.pack(f"<{len(values)}H", *(min(value, MAX_ATTEMPT) for value in values))
     return base64.b64encode(zlib.compress(raw, 9)).decode()
 
 

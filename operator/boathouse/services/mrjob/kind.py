@@ -15,20 +15,7 @@ from boathouse.services.frame import controllers, pod_index, protocols, related_
 from boathouse.services.frame.kind import PENDING_REQUEUE_S, Body, KindDefinition, Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import ObjectEvents, Writes
-from boathouse.services.mrjob import (
-    conditions,
-    hdfs,
-    job_state,
-    pod_builder,
-    policy_events,
-    probes,
-    second_attempts,
-    settle,
-    split_plans,
-    submission,
-    task_metrics,
-    task_reports,
-)
+from boathouse.services.mrjob import conditions, hdfs, job_state, pod_builder, probes, second_attempts, submission
 from boathouse.services.mrjob.attempt_pods import task_pod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
 from boathouse.services.mrjob.hadoop.observation import HadoopObservation
@@ -37,6 +24,10 @@ from boathouse.services.mrjob.memory import RUNNING_REQUEUE_S, JobMemory, Submit
 from boathouse.services.mrjob.model import MRJOBS, Job, JobUid, from_resource
 from boathouse.services.mrjob.planning import cleanup, planner, predictions, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
+from boathouse.services.mrjob.policy_events import PolicyEvents
+from boathouse.services.mrjob.settle import Limits
+from boathouse.services.mrjob.split_plans import Plans
+from boathouse.services.mrjob.task_metrics import TaskMetrics
 from boathouse.services.mrjob.task_orders import TaskOrders
 from boathouse_policies import fspy, run_times
 from boathouse_policies import model as policy
@@ -69,27 +60,20 @@ class MRJobKind:
     refuse = staticmethod(planner.refuse)
 
     def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
-        self._context, self._settings = leader.controllers.context, leader.settings
-        limits = leader.settings.tenant_limits
-        api, monotonic = self._context.api, self._context.monotonic
-        self.learner = run_times.Learner()
-        self.policy_events = policy_events.PolicyEvents(
-            leader.profile.observers, self.learner, scheduler.steady_clock(), leader.clusters
-        )
-        self._clusters = leader.clusters
-        mark = leader.controllers.mark
+        self._context, self._settings, self._clusters = leader.controllers.context, leader.settings, leader.clusters
+        self._scheduler, self._bundles, self._signals = leader.scheduling.scheduler, leader.bundles, leader.signals
+        api, monotonic, mark = self._context.api, self._context.monotonic, leader.controllers.mark
+        limits, task, profile = leader.settings.tenant_limits, leader.settings.task, leader.profile
+        self.learner, now = run_times.Learner(), scheduler.steady_clock()
+        self.policy_events = PolicyEvents(profile.observers, self.learner, now, leader.clusters)
         self.pods = pod_index.PodIndex(task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later)
         self.seconds = second_attempts.SecondAttempts(self.pods, mark, monotonic)
-        self.plans = split_plans.Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
-        self.orders, self.reports = TaskOrders(), task_reports.TaskReports(self.policy_events.report)
+        self.plans = Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
+        self.orders = TaskOrders(self.policy_events.report)
         burst = limits.retries_per_second * fair.BURST_S
         self.retries = fair.Buckets(rate_per_s=limits.retries_per_second, burst=burst, clock=monotonic)
-        self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
-        self._signals = leader.signals
-        self._metrics = task_metrics.TaskMetrics(leader.metrics.registry)
-        self._lends_cpu = suspension.is_in(leader.profile)
-        self._guard = guard.guard_of(leader.profile)
-        task = leader.settings.task
+        self._metrics = TaskMetrics(leader.metrics.registry)
+        self._lends_cpu, self._guard = suspension.is_in(profile), guard.guard_of(profile)
         self._pod_settings = pod_builder.PodSettings(
             progress_url=f"https://{leader.settings.progress_service}.{leader.settings.namespace}.svc",
             scratch_bytes=quantity.units(task.scratch_size),
@@ -99,11 +83,11 @@ class MRJobKind:
         )
         self._events = ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
-        self.hadoop = HadoopJobs(leader, MRJOB, self._pod_settings, later)
+        self.hadoop = HadoopJobs(leader, self._pod_settings, self._related_objects, later)
         self._probes = None
-        if isinstance(leader.profile.order, fspy.SizeBased):
+        if isinstance(profile.order, fspy.SizeBased):
             self._probes = probes.Probes(
-                sizes=leader.profile.order,
+                sizes=profile.order,
                 settings=leader.settings.prediction,
                 pods=self.pods,
                 plans=self.plans,
@@ -157,34 +141,34 @@ class MRJobKind:
         if self._probes is not None:
             self._probes.forget(uid)
         self.orders.forget(uid)
-        self.reports.forget(uid)
         self._bundles.forget(namespace)
         self.hadoop.forget(uid)
 
     async def observe(self, job: Job, memory: JobMemory) -> Observation | HadoopObservation:
         """Collect the input of the planner."""
         if job.cluster:
-            return await self._observe_on_cluster(job, memory)
-        state, now_s = memory.state, self._context.now
-        existing_pods = steps.existing(self.pods.of(job.uid), state, job)
-        over = state.finished or job.deleting_since_s is not None
+            return await self.hadoop.observe(job, memory)
+        state, now_s, related = memory.state, self._context.now, self._related_objects
+        pods, over = (
+            steps.existing(self.pods.of(job.uid), state, job),
+            state.finished or job.deleting_since_s is not None,
+        )
         stored, posted = None, self.plans.posted(job.uid)
         if not over:
-            digests = {state.plan.digest} if state.plan else steps.owned_digests(existing_pods, state.step)
+            digests = {state.plan.digest} if state.plan else steps.owned_digests(pods, state.step)
             stored = await self.plans.stored(job, state.step, digests, accepted=state.plan is not None)
         if state.plan is not None and not over and stored is None:
             state = cleanup.begin(job, conditions.finished(state, _PLAN_LOST, now_s()), now_s())
         return Observation(
             job=job,
             state=state,
-            pods=existing_pods,
+            pods=pods,
             now_s=now_s(),
-            limits=settle.Limits.of(self._settings.task),
+            limits=Limits.of(self._settings.task),
             stored=stored.status_entry if stored else None,
             posted=posted.status_entry if posted else None,
-            missing=await self._missing_files(job) if state.plan is None and not (existing_pods or over) else (),
-            namespace_terminating=job.deleting_since_s is not None
-            and await self._related_objects.is_terminating(job.namespace),
+            missing=await submission.missing_files(job, related) if state.plan is None and not (pods or over) else (),
+            namespace_terminating=job.deleting_since_s is not None and await related.is_terminating(job.namespace),
             diagnosis=self._scheduler.diagnosis(policy.JobId(job.uid)),
             failed_s=memory.failed_s,
             seconds=self.seconds.pending(job.uid),
@@ -193,45 +177,28 @@ class MRJobKind:
             may_suspend=self._settings.actuators.suspend,
         )
 
-    async def _observe_on_cluster(self, job: Job, memory: JobMemory) -> HadoopObservation:
-        """Collect the input of the planner of a job on a Hadoop cluster, with what its client lacks to start."""
-        unknown: dict[str, str | None] = dict.fromkeys(self.hadoop.unknown(job, memory.state))
-        for name in filter(hdfs.is_name, unknown):
-            unknown[name] = await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name)
-        observation, attempt = self.hadoop.observe(job, memory, unknown), memory.state.hadoop
-        is_over = memory.state.finished or job.deleting_since_s is not None
-        pods, missing = observation.pods, observation.missing
-        if any(file.config_map_key_ref for file in job.spec.files or ()):
-            pods = [await self._related_objects.with_mounts(pod, job.namespace, observation.now_s) for pod in pods]
-        if not (pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications)):
-            missing = await self._missing_files(job)
-        return dataclasses.replace(observation, pods=pods, missing=missing)
-
-    async def _missing_files(self, job: Job) -> Sequence[str]:
-        files = [(file.name, file.config_map_key_ref) for file in job.spec.files or () if file.config_map_key_ref]
-        keys = [(reference.name, reference.key) for _, reference in files]
-        missing = await self._related_objects.missing_keys(job.namespace, keys)
-        return [f"file {name}: {why}" for (name, _), why in zip(files, missing, strict=True) if why]
-
     def plan(self, observation: Observation | HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
         if isinstance(observation, HadoopObservation):
-            return self.hadoop.plan(observation, memory)
-        job, desired = observation.job, planner.plan(observation)
-        memory.note_failures(desired.settlement.failures, observation.now_s)
-        state = task_reports.with_progress(desired.state, job, observation.pods, self.reports.of(job.uid))
-        if observation.size is None:
-            state = predictions.withdrawn(state, observation.now_s)
+            desired = self.hadoop.plan(observation, memory)
         else:
-            state = predictions.predicted(
-                state, job, observation.size, desired.settlement.used_byte_s, observation.now_s
-            )
-        state = conditions.with_measurements(state, self._signals.problem, observation.now_s)
-        state = conditions.with_parts_off(state, self._parts_off(job, observation.now_s), observation.now_s)
-        desired = dataclasses.replace(desired, state=state)
+            desired = self._plan(observation, memory)
+        publish = partial(self._publish, observation.job, memory.state, desired.state)
+        return dataclasses.replace(desired, before_status=[*desired.before_status, publish])
+
+    def _plan(self, observation: Observation, memory: JobMemory) -> protocols.Desired[JobState]:
+        job, now_s, desired = observation.job, observation.now_s, planner.plan(observation)
+        memory.note_failures(desired.settlement.failures, now_s)
+        state = steps.with_progress(desired.state, job, observation.pods, self.orders.reports(job.uid))
+        state = predictions.predicted(state, job, observation.size, desired.settlement.used_byte_s, now_s)
+        state = conditions.with_measurements(state, self._signals.problem, now_s)
+        has_off = self._guard is not None and now_s < self._guard.until_s  # parts of the profile that did harm
+        off = self._guard.off(submission.scheduler_job(job), now_s) if self._guard is not None and has_off else ()
+        desired = dataclasses.replace(desired, state=conditions.with_parts_off(state, off, now_s))
+        state = desired.state
         is_over = state.finished or job.deleting_since_s is not None
-        is_unstarted = state.plan is None and not observation.pods and not memory.failed_s
-        is_at_rest = state.phase == "Suspended" and is_unstarted and not is_over
+        is_at_rest = state.phase == "Suspended" and state.plan is None and not is_over
+        is_at_rest = is_at_rest and not observation.pods and not memory.failed_s
         then = self._wind_up if is_at_rest or is_over else self._go_on
         return protocols.Desired(
             before_status=[partial(self._prepare, job, memory.state, desired)],
@@ -247,36 +214,30 @@ class MRJobKind:
             is_at_rest=is_at_rest,
         )
 
-    def _parts_off(self, job: Job, now_s: float) -> Sequence[guard.Off]:
-        """Return the parts of the profile that do not act for a job, because their decisions did harm."""
-        if self._guard is None or now_s >= self._guard.until_s:
-            return ()
-        return self._guard.off(submission.scheduler_job(job), now_s)
-
     async def _prepare(self, job: Job, before: JobState, desired: Desired, writes: Writes) -> float | None:
-        """Write a posted plan, count the settled attempts, and publish what has just changed of some conditions."""
         if desired.write_plan:
             await self.plans.write(job, desired.state.step, writes.check_lead)
         self._metrics.attempts(desired.settlement)
         self._metrics.prediction(before.prediction, desired.state.prediction)
-        if why := conditions.cleanup_failure(before, desired.state):
-            self._events.not_cleaned_up(job.key, job.uid, why)
-        if event := conditions.suspension_event(before, desired.state):
-            self._events.publish(job.key, job.uid, *event, action="Scheduling", is_warning=False)
-        if event := conditions.parts_off_event(before, desired.state):
-            self._events.publish(job.key, job.uid, *event, action="Scheduling")
         return 0.0 if desired.write_plan else None
+
+    async def _publish(self, job: Job, before: JobState, state: JobState, _writes: Writes) -> None:
+        if why := conditions.cleanup_failure(before, state):
+            self._events.not_cleaned_up(job.key, job.uid, why)
+        if event := conditions.suspension_event(before, state):
+            self._events.publish(job.key, job.uid, *event, action="Scheduling", is_warning=False)
+        if event := conditions.parts_off_event(before, state):
+            self._events.publish(job.key, job.uid, *event, action="Scheduling")
 
     async def _send(self, observation: Observation, state: JobState, _writes: Writes) -> float | None:
         """Update the orders for the tasks, and drop the reports of tasks that ended."""
-        live = {pod.name for pod in observation.pods if pod.state.is_live}
-        self.orders.update(observation.job.uid, observation.job.namespace, state, live)
-        self.reports.update(observation.job.uid, live)
-        self._clusters.use(observation.job.uid, () if state.finished else hdfs.used(observation.job, self._clusters))
+        job, live = observation.job, {pod.name for pod in observation.pods if pod.state.is_live}
+        self.orders.update(job.uid, job.namespace, state, live)
+        self._clusters.use(job.uid, () if state.finished else hdfs.used(job, self._clusters))
         if state.finished:
             return None
-        self.seconds.update(observation.job, state)
-        return hadoop.UNKNOWN_REQUEUE_S if hdfs.unknown(observation.job, self._clusters) else None
+        self.seconds.update(job, state)
+        return hadoop.UNKNOWN_REQUEUE_S if hdfs.unknown(job, self._clusters) else None
 
     async def _wind_up(
         self, memory: JobMemory, desired: Desired, observation: Observation, writes: Writes
@@ -343,8 +304,9 @@ class MRJobKind:
         if memory.submitted is not None and memory.submitted.covers(submitted, observation.pods):
             memory.submitted = dataclasses.replace(submitted, at_s=memory.submitted.at_s)
             return False
-        if await self._awaits_cluster(job):
-            return False
+        for name in hdfs.unknown(job, self._clusters):
+            if await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name) is not None:
+                return False  # a new leader has not reconciled this cluster: tasks would fail
         needs_plan = desired.state.plan and not desired.cleaning
         plan = self.plans.plan(job.uid, desired.state.step) if needs_plan else None
         priority = await self._related_objects.priority(job.priority_class)
@@ -374,10 +336,3 @@ class MRJobKind:
         memory.submitted = None if unseen else submitted
         memory.state = planner.noticed(memory.state, unseen) if unseen else memory.state
         return bool(unseen)
-
-    async def _awaits_cluster(self, job: Job) -> bool:
-        """Return whether a cluster in the job's URLs exists that a new leader has not reconciled: tasks would fail."""
-        for name in hdfs.unknown(job, self._clusters):
-            if await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name) is not None:
-                return True
-        return False

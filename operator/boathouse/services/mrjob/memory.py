@@ -12,18 +12,12 @@ from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.settle import MAX_BACKOFF_S, Attempt
 from boathouse_policies import model
 
-RUNNING_REQUEUE_S = 10.0
-"""The interval at which the progress of running tasks is written to the status."""
-_NOT_SUBMITTED = ""
+RUNNING_REQUEUE_S = 10.0  # the interval at which the progress of running tasks is written to the status
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """The last submission of a job to the scheduler.
-
-    Attributes:
-        unplaced: UIDs of its pods without a node.
-    """
+    """The last submission of a job to the scheduler, with the UIDs of its `unplaced` pods."""
 
     job: Job
     classes: tuple[model.TaskClass, ...]
@@ -38,10 +32,8 @@ class Submitted:
         age_s = now.at_s - self.at_s
         if (now.unplaced and age_s >= RUNNING_REQUEUE_S) or (now.waiting and age_s >= RESUBMIT_S):
             return False
-        placed = attempts(pod for pod in pods if pod.node is not None)
-        return now.waiting <= self.waiting and all(
-            (attempt.task, attempt.number) in placed for attempt in self.waiting - now.waiting
-        )
+        gone, placed = self.waiting - now.waiting, attempts(pod for pod in pods if pod.node is not None)
+        return now.waiting <= self.waiting and all((attempt.task, attempt.number) in placed for attempt in gone)
 
 
 def attempts(pods: Iterable[AttemptPod]) -> set[tuple[Task, int]]:
@@ -51,40 +43,25 @@ def attempts(pods: Iterable[AttemptPod]) -> set[tuple[Task, int]]:
 
 @dataclasses.dataclass(slots=True)
 class ProbeMemory:
-    """Data about a job's probe.
+    """Data about a job's probe."""
 
-    Attributes:
-        submitted: UID of the pod with which it was submitted; None for no pod, "" if it was not submitted.
-    """
-
-    submitted: str | None = _NOT_SUBMITTED
+    submitted: str | None = ""  # UID of the pod with which it was submitted; None for no pod, "" if it was not
     is_published: bool = False
 
 
 @dataclasses.dataclass(slots=True)
 class HadoopMemory:
-    """Data about a job's attempt on a Hadoop cluster.
+    """Data about a job's attempt on a Hadoop cluster, with the times of its `HadoopObservation`."""
 
-    Attributes:
-        begun: The attempt that this process began and has not submitted.
-        observed: The last attempt whose client's pod this process saw, or knows to have ended.
-        clientless_s: Since when no client can submit; None: one can.
-        all_ended_s: Since when all known applications of the attempt have ended.
-    """
-
-    begun: int = 0
-    observed: int = 0
+    begun: int = 0  # the attempt that this process began and has not submitted
+    observed: int = 0  # the last attempt whose client's pod this process saw, or knows to have ended
     clientless_s: float | None = None
     all_ended_s: float | None = None
 
 
 @dataclasses.dataclass(slots=True)
 class JobMemory(status_writer.Memory[JobState]):
-    """Data about a job.
-
-    Attributes:
-        granted: Pending retries that took a token of the namespace's bucket.
-    """
+    """Data about a job, with the pending retries that were granted a token of the namespace's bucket."""
 
     submitted: Submitted | None = None
     granted: frozenset[Attempt] = frozenset()

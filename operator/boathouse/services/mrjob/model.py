@@ -1,7 +1,4 @@
-"""Internal model of an MRJob: its spec with converted values, and steps also for a job with a single step.
-
-`from_resource` creates a job, or returns a `Refusal` with a message for the user.
-"""
+"""Internal model of an MRJob: its spec with converted values, and steps also for a job with a single step."""
 
 import dataclasses
 from typing import Final
@@ -30,19 +27,16 @@ MIB = 1024 * 1024
 class Resources:
     """Resources of a stage's pods.
 
-    Attributes:
-        memory_bytes: the memory limit; the request is 1 MiB less, so that the pod is Burstable whatever its CPU is
-            (a pod's QoS class cannot change in a resize).
-        ephemeral_storage_limit_bytes: limit of everything that the pod writes to its node; 0: none.
-        scratch_bytes: size limit of each folder that the pod writes to; 0: the operator's default.
+    The memory request is 1 MiB less than the limit, so that the pod is Burstable whatever its CPU is (a pod's QoS class
+    cannot change in a resize).
     """
 
     cpu_milli: int
     cpu_limit_milli: int
-    memory_bytes: int
+    memory_bytes: int  # the limit
     ephemeral_storage_bytes: int = 0
-    ephemeral_storage_limit_bytes: int = 0
-    scratch_bytes: int = 0
+    ephemeral_storage_limit_bytes: int = 0  # of everything that the pod writes to its node; 0: none
+    scratch_bytes: int = 0  # size limit of each folder that the pod writes to; 0: the operator's default
     extended: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -53,20 +47,14 @@ class Resources:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """The mapper or the reducer of a step; setup and commit are stages without a command.
-
-    Attributes:
-        failures_max_percent: share of its tasks that may fail `max_attempts` times.
-        min_memory_bytes: the smallest memory limit that a task may start with if memory is scarce; 0: never less.
-        slowdown: ratio of extra run time with less memory, until it has been measured.
-    """
+    """The mapper or the reducer of a step; setup and commit are stages without a command."""
 
     resources: Resources
     command: tuple[str, ...] = ()
     max_attempts: int = 4
     failures_max_percent: int = 0
-    min_memory_bytes: int = 0
-    slowdown: float = 1.5
+    min_memory_bytes: int = 0  # the smallest limit with which a task may start if memory is scarce; 0: never less
+    slowdown: float = 1.5  # ratio of extra run time with less memory, until it has been measured
 
 
 HOUSEKEEPING = Stage(resources=Resources(cpu_milli=100, cpu_limit_milli=1000, memory_bytes=256 * MIB))
@@ -91,12 +79,7 @@ _PROGRAM: Final = Step(mapper=HOUSEKEEPING, reducer=None, reduces=0)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job(Applicant):
-    """A valid MRJob: its spec, and values that were converted or depend on the operator's configuration.
-
-    Attributes:
-        deleting_since_s: time of its deletion; it exists until its finalizers are removed.
-        uber_max_bytes: maximum input of a step that runs in one pod, if `spec.uber` is set.
-    """
+    """A valid MRJob: its spec, and values that were converted or depend on the operator's configuration."""
 
     spec: mrjob_spec.MRJobSpec
     image_pull_policy: str
@@ -180,7 +163,6 @@ class Job(Applicant):
 
 
 def _uber_stage(step: Step) -> Stage:
-    """Return the stage of an uber task, with resources for both the mapper and the reducer."""
     stages = step.mapper, step.reducer or step.mapper
     both = [stage.resources for stage in stages]
     amounts = [field.name for field in dataclasses.fields(Resources) if field.name != "extended"]

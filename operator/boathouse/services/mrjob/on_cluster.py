@@ -45,21 +45,18 @@ def problem(spec: MRJobSpec) -> str:
         tagged = any(word.removeprefix("-D").startswith(f"{TAGS}=") for word in spec.jar.arguments or ())
         why = f"spec.jar.arguments set {TAGS}, by which Boathouse finds the applications of the job: remove it"
         return why if tagged else ""
-    secrets = secret_variables(spec)
-    if secrets or spec.env_from:
+    if (secrets := secret_variables(spec)) or spec.env_from:
         what = f"variable {secrets[0]} comes from a Secret" if secrets else "spec.envFrom is set"
         return f"{what}: the tasks of a job with clusterRef get variables with a value or of a ConfigMap's key only"
     step = spec.steps[0] if spec.steps else spec
-    separators = (
-        step.map_output_field_separator,
-        step.map_output_key_field_separator,
-        step.reduce_input_field_separator,
-        step.reduce_output_field_separator,
+    separators = [
         spec.map_input_field_separator,
         spec.key_value_separator,
         spec.output_separator,
         spec.record_delimiter,
-    )
+    ]
+    separators += [step.map_output_field_separator, step.map_output_key_field_separator]
+    separators += [step.reduce_input_field_separator, step.reduce_output_field_separator]
     if any(char < " " and char != "\t" for separator in separators for char in separator or ""):
         return "a separator has a control character, which Hadoop cannot write to its settings: choose another one"
     wrong = next((key for key, value in (spec.conf or {}).items() if not is_hadoop_setting(key, value)), None)

@@ -24,18 +24,13 @@ TMP: Final = "/tmp"  # noqa: S108 - inside the pod
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodSettings:
-    """Settings of the operator for every pod.
-
-    Attributes:
-        scratch_bytes: size limit of each folder if the job requests no ephemeral storage.
-        cluster: identity of the cluster, for ownership marks.
-    """
+    """Settings of the operator for every pod."""
 
     progress_url: str
-    scratch_bytes: int
+    scratch_bytes: int  # size limit of each folder if the job requests no ephemeral storage
     image_pull_secrets: Sequence[str] = ()
     not_ready_toleration_s: int = 60
-    cluster: str = ""
+    cluster: str = ""  # identity of the cluster, for ownership marks
 
 
 def pod_name(job: Job, attempt: Attempt) -> str:
@@ -46,21 +41,14 @@ def pod_name(job: Job, attempt: Attempt) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodBuilder:
-    """Builds the pods of one job.
-
-    Attributes:
-        splits: splits of the current step's accepted plan, by map index; empty before its acceptance.
-        hdfs: addresses of the clusters whose HDFS the job reads or writes, by name.
-        sample: of a probe, the indices of the splits that it reads, and how many bytes of each.
-        probe_s: of a probe, the time after which it reads no further split.
-    """
+    """Builds the pods of one job."""
 
     job: Job
     settings: PodSettings
-    splits: Sequence[contract.Split] = ()
+    splits: Sequence[contract.Split] = ()  # of the current step's accepted plan, by map index
     hdfs: Mapping[str, contract.HdfsAddress] = dataclasses.field(default_factory=dict)
-    sample: Sequence[tuple[int, int]] = ()
-    probe_s: float = contract.PROBE_S
+    sample: Sequence[tuple[int, int]] = ()  # of a probe, the splits that it reads, and how many bytes of each
+    probe_s: float = contract.PROBE_S  # of a probe, the time after which it reads no further split
     _stages: dict[tuple[TaskType, int, Resources], Manifest] = dataclasses.field(default_factory=dict, init=False)
 
     def build(self, attempt: Attempt, resources: Resources, node: str | None) -> Manifest:
@@ -77,33 +65,31 @@ class PodBuilder:
         if node is not None:
             spec["nodeName"] = node
         labels = {mrjob_names.LABEL_TASK_INDEX: str(attempt.index), mrjob_names.LABEL_ATTEMPT: str(attempt.number)}
-        metadata = shared["metadata"] | {
+        own = shared["metadata"] | {
             "name": pod_name(self.job, attempt),
             "labels": shared["metadata"]["labels"] | labels,
             "annotations": dict(shared["metadata"]["annotations"]),
         }
         if split := self._split(attempt):
             place = f"{split.url}:{split.offset_bytes}-{split.offset_bytes + split.length_bytes}"
-            metadata["annotations"][mrjob_names.ANNOTATION_SPLIT] = place
-        return {**shared, "metadata": metadata, "spec": spec}
+            own["annotations"][mrjob_names.ANNOTATION_SPLIT] = place
+        return {**shared, "metadata": own, "spec": spec}
 
     def stage(self, task_type: TaskType, step: int, resources: Resources) -> Manifest:
         """Return the pod of a stage, without the parts that depend on the task or the node."""
-        job = self.job
-        own = (job.template.metadata.labels if job.template.metadata else None) or {}
+        job, claim = self.job, {"claimName": self.job.volume.claim_name} if self.job.volume else {}
         probe = {names.LABEL_PROBE: "true"} if task_type is TaskType.PROBE else {}
-        metadata = {
-            "namespace": job.namespace,
-            "labels": {**own, **labels(job, task_type.value), mrjob_names.LABEL_STEP: str(step), **probe},
-            "annotations": {mrjob_names.ANNOTATION_JOB_NAME: job.name},
-            "ownerReferences": [manifests.owner_reference(MRJOBS, job)],
-        }
         return manifests.pod(
-            metadata,
+            metadata(job, task_type.value, {mrjob_names.LABEL_STEP: str(step), **probe}),
             job.spec,
             user_id=_USER,
             containers=[self._container(task_type, resources)],
-            volumes=self._volumes(task_type, resources),
+            volumes=[
+                *scratch_volumes(resources.scratch_bytes or self.settings.scratch_bytes),
+                *manifests.endpoint_volumes(),
+                *file_volumes(self._files(task_type)),
+                *([{"name": "storage", "persistentVolumeClaim": claim}] if claim else ()),
+            ],
             tolerations=job.spec.tolerations or (),
             patience_s=self.settings.not_ready_toleration_s,
             node_selector=job.spec.node_selector or {},
@@ -119,39 +105,35 @@ class PodBuilder:
         return () if task_type is TaskType.CLEANUP else self.job.spec.files or ()
 
     def _container(self, task_type: TaskType, resources: Resources) -> Manifest:
-        job = self.job
+        job, volume = self.job, self.job.volume
+        limit = {"containerName": names.CONTAINER, "resource": "limits.memory"}
+        paths = {contract.POD_NAME_ENV: "metadata.name", contract.POD_UID_ENV: "metadata.uid"}
         return {
             "name": names.CONTAINER,
             "image": job.image,
             "imagePullPolicy": job.image_pull_policy,
             "command": ["boathouse-task"],
             "workingDir": contract.WORK_PATH,
-            "env": self._env(),
-            "resources": _requirements(resources),
-            "resizePolicy": [
-                {"resourceName": "cpu", "restartPolicy": "NotRequired"},
-                {"resourceName": "memory", "restartPolicy": "NotRequired"},
+            "env": [  # the user's come first, so that users can neither reference nor replace Boathouse's
+                *map(manifests.as_json, job.spec.env or ()),
+                *s3_keys(job),
+                {"name": contract.TASK_ENV},
+                {"name": contract.MEMORY_LIMIT_ENV, "valueFrom": {"resourceFieldRef": limit}},
+                *manifests.field_variables(*paths.items(), (contract.NODE_NAME_ENV, "spec.nodeName")),
             ],
+            "resources": _requirements(resources),
+            "resizePolicy": [{"resourceName": name, "restartPolicy": "NotRequired"} for name in ("cpu", "memory")],
             "terminationMessagePath": contract.TERMINATION_LOG_PATH,
             "terminationMessagePolicy": "File",
             "securityContext": manifests.container_security(),
-            "volumeMounts": self._mounts(task_type),
+            "volumeMounts": [
+                {"name": "work", "mountPath": contract.WORK_PATH},
+                {"name": "tmp", "mountPath": TMP},
+                *manifests.endpoint_mounts(),
+                *file_mounts(self._files(task_type)),
+                *([{"name": "storage", "mountPath": volume.mount_path}] if volume else ()),
+            ],
         }
-
-    def _env(self) -> list[Manifest]:
-        """Return the user's variables, then Boathouse's, so that users can neither reference nor replace these."""
-        limit = {"containerName": names.CONTAINER, "resource": "limits.memory"}
-        return [
-            *map(manifests.as_json, self.job.spec.env or ()),
-            *s3_keys(self.job),
-            {"name": contract.TASK_ENV},
-            {"name": contract.MEMORY_LIMIT_ENV, "valueFrom": {"resourceFieldRef": limit}},
-            *manifests.field_variables(
-                (contract.POD_NAME_ENV, "metadata.name"),
-                (contract.POD_UID_ENV, "metadata.uid"),
-                (contract.NODE_NAME_ENV, "spec.nodeName"),
-            ),
-        ]
 
     def task_spec(self, attempt: Attempt) -> contract.TaskSpec:
         """Return the parameters that a task of this type needs."""
@@ -206,26 +188,6 @@ class PodBuilder:
             secret_variables=job.secret_variables,
         )
 
-    def _mounts(self, task_type: TaskType) -> list[Manifest]:
-        volume = self.job.volume
-        return [
-            {"name": "work", "mountPath": contract.WORK_PATH},
-            {"name": "tmp", "mountPath": TMP},
-            *manifests.endpoint_mounts(),
-            *file_mounts(self._files(task_type)),
-            *([{"name": "storage", "mountPath": volume.mount_path}] if volume else ()),
-        ]
-
-    def _volumes(self, task_type: TaskType, resources: Resources) -> list[Manifest]:
-        volume = self.job.volume
-        claim = {"claimName": volume.claim_name} if volume else {}
-        return [
-            *scratch_volumes(resources.scratch_bytes or self.settings.scratch_bytes),
-            *manifests.endpoint_volumes(),
-            *file_volumes(self._files(task_type)),
-            *([{"name": "storage", "persistentVolumeClaim": claim}] if claim else ()),
-        ]
-
 
 def s3_config(job: Job) -> contract.S3Config | None:
     """Return the job's object storage without its keys."""
@@ -239,8 +201,7 @@ def s3_keys(job: Job) -> list[Manifest]:
 
 def scratch_volumes(size_bytes: int) -> list[Manifest]:
     """Return the volumes that a pod writes to, each with this limit."""
-    limit = quantity.format_bytes(size_bytes)
-    return [{"name": name, "emptyDir": {"sizeLimit": limit}} for name in ("work", "tmp")]
+    return [{"name": name, "emptyDir": {"sizeLimit": quantity.format_bytes(size_bytes)}} for name in ("work", "tmp")]
 
 
 def file_volumes(files: Sequence[mrjob_spec.File]) -> list[Manifest]:
@@ -259,15 +220,21 @@ def file_mounts(files: Sequence[mrjob_spec.File]) -> list[Manifest]:
     return [{"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True}] if has_volume else []
 
 
-def labels(job: Job, task_type: str) -> dict[str, str]:
-    """Return the labels that all pods of a job's tasks of a type have."""
+def metadata(job: Job, task_type: str, labels: Mapping[str, str]) -> Manifest:
+    """Return the metadata that all pods of a job's tasks of a type have, with the more special of their labels."""
     return {
-        **manifests.labels("boathouse-task", job),
-        names.APP_COMPONENT: task_type,
-        names.LABEL_JOB_UID: job.uid,
-        names.LABEL_KIND: mrjob_names.KIND,
-        mrjob_names.LABEL_TASK_TYPE: task_type,
-        names.LABEL_QUEUE: job.queue,
+        "namespace": job.namespace,
+        "labels": {
+            **manifests.labels("boathouse-task", job),
+            names.APP_COMPONENT: task_type,
+            names.LABEL_JOB_UID: job.uid,
+            names.LABEL_KIND: mrjob_names.KIND,
+            mrjob_names.LABEL_TASK_TYPE: task_type,
+            names.LABEL_QUEUE: job.queue,
+            **labels,
+        },
+        "annotations": {mrjob_names.ANNOTATION_JOB_NAME: job.name},
+        "ownerReferences": [manifests.owner_reference(MRJOBS, job)],
     }
 
 

@@ -16,8 +16,7 @@ from boathouse.services.mrjob.settle import Attempt
 from boathouse_policies import framework, model, run_times
 from boathouse_task.contract import Plan, TaskReport, TaskType
 
-_LOOKED_BACK: Final = 16
-"""Attempts of a task among which the one is sought that another repeats."""
+_LOOKED_BACK: Final = 16  # attempts of a task among which the one is sought that another repeats
 
 
 @dataclasses.dataclass(slots=True)
@@ -40,9 +39,7 @@ class PolicyEvents:
         now: Callable[[], float],
         clusters: Directory,
     ) -> None:
-        self._clusters = clusters
-        self._publisher = Publisher(observers, now)
-        self._learner = learner
+        self._publisher, self._learner, self._clusters = Publisher(observers, now), learner, clusters
         self._jobs: dict[JobUid, _ReportedJob] = {}
         self._nodes: dict[model.NodeName, model.Node] = {}
 
@@ -54,9 +51,9 @@ class PolicyEvents:
         classes: Sequence[model.TaskClass],
         plan: Plan | None = None,
     ) -> list[AttemptPod]:
-        """Publish the changes of an unfinished job since the last call; returns new pods with less memory than wanted.
+        """Publish the changes of an unfinished job, with all known classes of its current step.
 
-        The pods of the state are settled. `classes` are all known classes of its current step, with estimates.
+        Returns new pods with less memory than wanted. The pods of the state are settled.
         """
         reported = self._jobs.get(job.uid) or self._jobs.setdefault(job.uid, self._begin(job))
         reported.job, reported.plan = job, plan
@@ -155,7 +152,6 @@ class PolicyEvents:
 
 
 def _second_of(reported: _ReportedJob, pod: AttemptPod) -> model.TaskId | None:
-    """Return the previous attempt of a task if that still runs."""
     for number in range(pod.attempt - 1, max(0, pod.attempt - _LOOKED_BACK), -1):
         attempt = Attempt(task_type=pod.task_type, index=pod.index, number=number, step=pod.step)
         former_pod = reported.pods.find(pod_builder.pod_name(reported.job, attempt))

@@ -53,12 +53,11 @@ class Probes:
         )
 
     def _wants_probe(self, job: Job, state: JobState) -> bool:
-        is_allowed = self.settings.probe and job.spec.probing != "Never" and len(job.steps) == 1
-        if not is_allowed or state.plan is None or state.stages[TaskType.MAP].done:
+        is_allowed, plan = self.settings.probe and job.spec.probing != "Never" and len(job.steps) == 1, state.plan
+        if not is_allowed or plan is None or state.stages[TaskType.MAP].done or plan.splits < self.settings.least_maps:
             return False
-        is_large = state.plan.splits >= self.settings.least_maps
-        is_uber = job.is_uber(state.step, state.plan.splits, state.plan.bytes)
-        return is_large and not is_uber and self.sizes.needs_probe(model.JobId(job.uid))
+        is_uber = job.is_uber(state.step, plan.splits, plan.bytes)
+        return not is_uber and self.sizes.needs_probe(model.JobId(job.uid))
 
     async def carry_on(self, job: Job, state: JobState, memory: ProbeMemory, writes: Writes) -> float | None:
         """Submit or withdraw a job's probe, as its status says. Returns when to requeue."""
@@ -73,12 +72,13 @@ class Probes:
         if not is_under_way:
             self.forget(job.uid, succeeded=phase == "Succeeded")
         elif plan is not None and (pod is None or pod.state is PodLife.UNPLACED):
-            await self._submit(job, plan, None if pod is None else pod.uid, memory, writes)
+            pod_uid = None if pod is None else pod.uid
+            if memory.submitted != pod_uid:
+                await self._submit(job, plan, pod_uid, writes)
+            memory.submitted = pod_uid
         return None
 
-    async def _submit(self, job: Job, plan: Plan, pod_uid: str | None, memory: ProbeMemory, writes: Writes) -> None:
-        if memory.submitted == pod_uid:
-            return
+    async def _submit(self, job: Job, plan: Plan, pod_uid: str | None, writes: Writes) -> None:
         priority = await self.related_objects.priority(job.priority_class)
         builder = pod_builder.PodBuilder(
             job=job,
@@ -88,16 +88,10 @@ class Probes:
             sample=self._sample(job, plan),
             probe_s=self.settings.probe_seconds,
         )
-        attempt = Attempt(task_type=TaskType.PROBE, index=0, number=1, pod_uid=pod_uid)
-        factory = submission.Factory(builder, [attempt])
+        factory = submission.Factory(builder, [Attempt(task_type=TaskType.PROBE, index=0, number=1, pod_uid=pod_uid)])
         with writes.attempt("submit"):
-            self.placing.submit(
-                submission.probe_job(job, priority),
-                [submission.probe_class(job)],
-                factory.tasks(None, lambda _host: None),
-                factory,
-            )
-        memory.submitted = pod_uid
+            tasks, probe = factory.tasks(None, lambda _host: None), submission.probe_job(job, priority)
+            self.placing.submit(probe, [submission.probe_class(job)], tasks, factory)
 
     def _sample(self, job: Job, plan: Plan) -> Sequence[tuple[int, int]]:
         """Return the splits that a probe reads, and how many bytes of each; the same after a restart."""

@@ -15,20 +15,17 @@ from boathouse.resources.names import Reason
 from boathouse.services.frame.status_codec import printable
 from boathouse_task import contract
 
-MAX_CHARS: Final = 16 * 1024
-"""A longer termination message is not the task runtime's, which writes at most 4 KiB."""
+MAX_CHARS: Final = 16 * 1024  # a longer termination message is not the task runtime's, which writes at most 4 KiB
 MAX_MESSAGE: Final = 1200
 MAX_TAIL: Final = 1500
-MAX_NAME: Final = 64
-"""Of counters and their groups."""
+MAX_NAME: Final = 64  # of counters and their groups
 MAX_TIMINGS: Final = 16
 _AMOUNTS: Final = (
     *("records_in", "records_out", "bytes_in", "bytes_out", "spilled_bytes", "spilled_records"),
     *("maps_done", "maps_total", "peak_memory_bytes"),
 )
 """Fields of a report that are numbers of 64 bits."""
-MAX_COUNTERS: Final = 120
-"""Of a job, as mapreduce.job.counters.max."""
+MAX_COUNTERS: Final = 120  # of a job, as mapreduce.job.counters.max
 GROUP: Final = "Boathouse"
 DROPPED: Final = "Counters dropped"
 _WAITING_PHASES: Final = frozenset({"wait"})
@@ -39,8 +36,7 @@ _MAX_S: Final = 1e9
 _OUTCOMES: Final = frozenset({contract.SUCCEEDED, contract.FAILED, contract.UNFINISHED})
 _REASONS: Final = frozenset({"", *contract.Reason})
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
-LEAST_SPILLED_BYTES: Final = 16 << 20
-"""With less spilled data the disk's rate is not measured."""
+LEAST_SPILLED_BYTES: Final = 16 << 20  # with less spilled data the disk's rate is not measured
 _LACKING_PHASES: Final = frozenset({"start", "wait"})
 """Phases of the runtime in which a reduce may lack map output."""
 _INPUT_BYTES: Final = ("Bytes Read", "Reduce shuffle bytes")
@@ -161,10 +157,9 @@ def _phase(report: contract.TaskReport) -> str:
 
 
 def flat_counters(result: contract.TaskResult, *, has_local_input: bool, whole_bytes: int = 0) -> Mapping[str, float]:
-    """Return the counters of a finished task.
+    """Return the counters of a finished task, which uses disks of nodes or an object store.
 
-    With `has_local_input` it reads and writes disks of nodes, and not an object store. `whole_bytes` is, of a probe,
-    the whole input of its job.
+    `whole_bytes` is, of a probe, the whole input of its job.
     """
     counters = _flat(result.counters)
     counters["cpu_s"] = counters.get("CPU time spent (ms)", 0.0) / 1000

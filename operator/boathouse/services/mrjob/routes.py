@@ -1,4 +1,4 @@
-"""Routes of MRJob on the progress endpoint: reports, orders, the split plan, an output's owner, leave to submit.
+"""The entry of MRJob, and its routes on the progress endpoint: reports, orders, split plans, owners, leave to submit.
 
 Tasks' messages are hints, except the posted plan, which setup's result confirms by its digest.
 
@@ -7,6 +7,7 @@ the output only if that job has certainly ended: this leader has listed all MRJo
 still be created. For namespaces and clusters that the operator does not watch, the answer is `OUTSIDE`.
 """
 
+import asyncio
 import dataclasses
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -16,12 +17,16 @@ import msgspec
 from aiohttp import web
 
 from boathouse import failpoints
+from boathouse.cluster import retries
+from boathouse.resources.mrjob.names import POD_LABELS
+from boathouse.resources.names import CONTAINER
 from boathouse.scheduling.scheduler import Scheduler
+from boathouse.services.frame.controllers import KindEntry, LeaderServices
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
-from boathouse.services.mrjob.hadoop.observation import ClientPod
+from boathouse.services.mrjob.hadoop.observation import RUNTIME, ClientPod
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.services.mrjob.model import JobUid
 from boathouse.services.mrjob.split_plans import PlanIntake
@@ -29,11 +34,13 @@ from boathouse.services.mrjob.task_orders import Poll
 from boathouse.services.progress.auth import Caller
 from boathouse.services.progress.limits import Limits, Reason, Rejected
 from boathouse.services.progress.server import Route, Sender
-from boathouse_policies import model as policy
+from boathouse.telemetry import metrics
+from boathouse_policies import model
 from boathouse_task import contract
 from boathouse_task.cluster_contract import Leave
 
 _MOST_LEAVE_BYTES: Final = 64
+TICK_S: Final = 1.0  # interval of ticks to observers
 MAX_WAIT_S: Final = 55.0
 _REPORT: Final = msgspec.json.Decoder(contract.TaskReport)
 _ACKNOWLEDGEMENT: Final = msgspec.json.Decoder(contract.Acknowledgement)
@@ -41,12 +48,7 @@ _ACKNOWLEDGEMENT: Final = msgspec.json.Decoder(contract.Acknowledgement)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Owners:
-    """Looks up owners for setup tasks.
-
-    Attributes:
-        pods: task pods, in sync with the API server before the first request.
-        namespaces: namespaces where the operator runs jobs; empty for all.
-    """
+    """Looks up owners for setup tasks. The operator runs jobs in the `namespaces`; empty for all."""
 
     jobs: ObjectStore
     pods: PodIndex[AttemptPod]
@@ -56,23 +58,19 @@ class Owners:
     listed: Callable[[], bool]
 
     def state(self, uid: JobUid, *, namespace: str, cluster: str) -> contract.Owner:
-        """Return the state of a job.
-
-        Namespace and cluster are those in the mark, which is untrusted: any writer of the output may have written it.
-        """
-        key = self.jobs.key(uid)
+        """Return the state of a job, by what the mark says, which any writer of the output may have written."""
+        key, state, detail = self.jobs.key(uid), contract.OwnerState.ENDED, ""
         body = self.jobs.get(key) if key is not None else None
         is_here = bool(cluster) and cluster == self.cluster and (not self.namespaces or namespace in self.namespaces)
         if body is None and not is_here:
-            return contract.Owner(state=contract.OwnerState.OUTSIDE)
-        if body is None and not self.listed():
-            return contract.Owner(state=contract.OwnerState.UNKNOWN, detail="the leader has not listed all MRJobs yet")
-        if body is not None and not MRJOB.has_ended(body):
-            return contract.Owner(state=contract.OwnerState.ACTIVE)
-        if any(pod.state.is_live for pod in self.pods.of(uid)) or self.scheduler.may_create(policy.JobId(uid)):
-            detail = "the job has ended, but some of its pods have not"
-            return contract.Owner(state=contract.OwnerState.UNKNOWN, detail=detail)
-        return contract.Owner(state=contract.OwnerState.ENDED)
+            state = contract.OwnerState.OUTSIDE
+        elif body is None and not self.listed():
+            state, detail = contract.OwnerState.UNKNOWN, "the leader has not listed all MRJobs yet"
+        elif body is not None and not MRJOB.has_ended(body):
+            state = contract.OwnerState.ACTIVE
+        elif any(pod.state.is_live for pod in self.pods.of(uid)) or self.scheduler.may_create(model.JobId(uid)):
+            state, detail = contract.OwnerState.UNKNOWN, "the job has ended, but some of its pods have not"
+        return contract.Owner(state=state, detail=detail)
 
 
 def leave_route(jobs: HadoopJobs) -> Route[ClientPod]:
@@ -99,7 +97,7 @@ class TaskRoutes:
         on_plan: Callable[[JobUid], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._orders, self._reports, self._pods, self._plans = kind.orders, kind.reports, kind.pods, kind.plans
+        self._orders, self._pods, self._plans = kind.orders, kind.pods, kind.plans
         self._owners, self._on_plan = owners, on_plan
         self._limits, self._intake = Limits(clock), PlanIntake(clock)
 
@@ -140,7 +138,7 @@ class TaskRoutes:
         body = await self._limits.receive_report(
             request.content, sender.claimed.namespace, sender.pod.uid, most_bytes=contract.REPORT_MAX_BYTES
         )
-        self._reports.report(sender.object_uid, sender.pod.name, _REPORT.decode(body))
+        self._orders.report(sender.object_uid, sender.pod.name, _REPORT.decode(body))
         return contract.ReportTaken(next_s=self._limits.report_distance_s)
 
     async def _poll(self, request: web.Request, sender: Sender[AttemptPod]) -> contract.Orders:
@@ -191,3 +189,39 @@ class TaskRoutes:
 def _check_setup(sender: Sender[AttemptPod]) -> None:
     if sender.pod.task_type is not contract.TaskType.SETUP:
         raise Rejected(Reason.NOT_SETUP)
+
+
+def add(leader: LeaderServices) -> None:
+    """Add the kind MRJob with its routes, gauges and watches."""
+    kind, placing = MRJobKind(leader, asyncio.get_running_loop().call_later), leader.scheduling.scheduler
+    compared, pods, observers = leader.controllers.add(kind), kind.pods, kind.policy_events
+    owners = Owners(
+        jobs=compared.objects,
+        pods=pods,
+        scheduler=placing,
+        cluster=leader.cluster_id,
+        namespaces=frozenset(leader.settings.watch_namespaces),
+        listed=lambda: compared.listed,
+    )
+    tasks = TaskRoutes(kind, owners, leader.controllers.mark)
+    leader.endpoint.add(tasks.find, tasks.routes())
+    leader.endpoint.add(kind.hadoop.find, [leave_route(kind.hadoop)])
+    leader.scheduling.nodes.subscribe(
+        lambda change: observers.node_changed(name := model.NodeName(change.key), placing.state.pods.nodes.get(name))
+    )
+    for index in (pods, kind.hadoop.clients):
+        leader.scheduling.pods.subscribe(index.on_pod)
+        leader.scheduling.ended.subscribe(index.on_ended)
+    leader.saved["estimates"] = kind.learner
+    leader.limited["retries"] = lambda: kind.retries.refused
+    leader.controllers.loops.append(retries.Loop("ticks", observers.tick, every_s=TICK_S))
+    leader.metrics.gauges.add(
+        metrics.Gauge(
+            name="boathouse_mrjob_reporting_tasks",
+            documentation="Running tasks that have reported",
+            read=lambda: {(): float(kind.orders.reporting)},
+        )
+    )
+
+
+ENTRY: Final = KindEntry(pod_labels=POD_LABELS, pod_containers=frozenset({CONTAINER, RUNTIME}), add=add)

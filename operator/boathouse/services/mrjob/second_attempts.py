@@ -1,14 +1,13 @@
 """Second attempts of slow tasks, and the control of running tasks that the scheduler gets.
 
-Which tasks get a second attempt is remembered until its pod exists, only in memory: policies decide again.
-
-The first attempt to commit wins, and the planner ends the other one.
+Which tasks get a second attempt is remembered until its pod exists, only in memory: policies decide again. The first
+attempt to commit wins, and the planner ends the other one.
 """
 
 import collections
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.frame.pod_life import PodLife
@@ -26,12 +25,14 @@ PENDING_S: Final = 30.0
 _REPEATABLE: Final = frozenset({TaskType.MAP, TaskType.REDUCE})
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(NamedTuple):
     """When a second attempt was requested, and on which nodes it must not run."""
 
     at_s: float
-    avoids: frozenset[model.NodeName]
+    avoids: frozenset[model.NodeName] = frozenset()
+
+
+_NO_REQUEST: Final = _Request(0.0)
 
 
 @dataclasses.dataclass(slots=True)
@@ -52,8 +53,8 @@ class SecondAttempts:
 
     def update(self, job: Job, state: JobState) -> None:
         """Take requests for an unfinished job."""
-        entry = self._jobs.get(job.uid)
-        self._jobs[job.uid] = _Entry(job, state, entry.requests if entry is not None else {})
+        entry = self._jobs.setdefault(job.uid, _Entry(job, state))
+        entry.job, entry.state = job, state
 
     def forget(self, uid: JobUid) -> None:
         """Drop a job that has ended."""
@@ -65,27 +66,23 @@ class SecondAttempts:
         if entry is None or not entry.requests:
             return ()
         begun, now_s = {_key(pod, pod.attempt): pod for pod in self._pods.of(uid)}, self._clock()
-        entry.requests = {
-            attempt: request
-            for attempt, request in entry.requests.items()
-            if (begun[attempt].state is PodLife.UNPLACED if attempt in begun else now_s - request.at_s < PENDING_S)
-        }
+        for attempt, request in list(entry.requests.items()):
+            is_late = attempt not in begun and now_s - request.at_s >= PENDING_S
+            if is_late or (attempt in begun and begun[attempt].state is not PodLife.UNPLACED):
+                del entry.requests[attempt]
         return tuple(attempt for attempt in entry.requests if attempt not in begun)
 
     def avoided(self, uid: JobUid, waiting: Iterable[Attempt]) -> dict[Attempt, frozenset[model.NodeName]]:
         """Return the nodes on which second attempts must not run: that of the first, and those of their requests."""
-        entry, retried = self._jobs.get(uid), [attempt for attempt in waiting if attempt.number > 1]
-        requests = {} if entry is None else entry.requests
+        requests = self._jobs[uid].requests if uid in self._jobs else {}
+        retried = [attempt for attempt in waiting if attempt.number > 1]
         used: collections.defaultdict[Task, set[model.NodeName]] = collections.defaultdict(set)
         for pod in self._pods.of(uid) if retried else ():
             if pod.state.is_live and pod.node is not None:
                 used[pod.task].add(model.NodeName(pod.node))
-        avoided: dict[Attempt, frozenset[model.NodeName]] = {}
         for attempt in retried:
-            request = requests.get(dataclasses.replace(attempt, pod_uid=None))
-            if nodes := used[attempt.task] | (request.avoids if request is not None else frozenset()):
-                avoided[attempt] = frozenset(nodes)
-        return avoided
+            used[attempt.task] |= requests.get(dataclasses.replace(attempt, pod_uid=None), _NO_REQUEST).avoids
+        return {attempt: frozenset(used[attempt.task]) for attempt in retried if used[attempt.task]}
 
     def request(self, uid: JobUid, task: model.TaskId, avoids: Iterable[model.NodeName] = ()) -> model.TaskId | None:
         """Request a second attempt of a task, not on these nodes nor on the first's. None if there may be none."""
@@ -93,9 +90,8 @@ class SecondAttempts:
         if entry is None or pod is None or not self._may_repeat(entry, pod):
             return None
         stage = entry.state.stages[pod.task_type]
-        number = max(stage.last[pod.index], stage.settled(pod.index), pod.attempt) + 1
-        second = _key(pod, number)
-        if number >= MAX_ATTEMPT:
+        second = _key(pod, max(stage.last[pod.index], stage.settled(pod.index), pod.attempt) + 1)
+        if second.number >= MAX_ATTEMPT:
             return None
         if second not in self.pending(uid):
             entry.requests[second] = _Request(self._clock(), frozenset(avoids))
@@ -112,11 +108,8 @@ class SecondAttempts:
             return False
         if stage.user_failures[pod.index] + 2 > job.stage(pod.task_type, pod.step).max_attempts:
             return False  # if both failed, the job would fail sooner than without the second attempt
-        return not any(
-            other.task == pod.task and (other.attempt > pod.attempt or other.state.is_live)
-            for other in self._pods.of(job.uid)
-            if other.uid != pod.uid
-        )
+        others = [other for other in self._pods.of(job.uid) if other.task == pod.task and other.uid != pod.uid]
+        return not any(other.attempt > pod.attempt or other.state.is_live for other in others)
 
 
 def _key(pod: AttemptPod, number: int) -> Attempt:

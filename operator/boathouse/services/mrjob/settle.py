@@ -20,27 +20,21 @@ from boathouse.services.mrjob.attempt_pods import AttemptPod, Ending, Task
 from boathouse.services.mrjob.job_state import StageState
 from boathouse_task import contract
 
-FIRST_BACKOFF_S = 1.0
 MAX_BACKOFF_S = 60.0
 LOST_AFTER_S = 60.0
 """The node of a pod that still exists this long after its deletion is unreachable. The task is then retried."""
 
-MAX_LOST_AT_ONCE = 100
-"""Lost attempts of one task beyond this number are counted without a failure entry for each."""
+MAX_LOST_AT_ONCE = 100  # lost attempts of one task beyond this number are counted without a failure entry for each
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Start timeouts of attempts, and maximum failures of a task.
-
-    Of a stage, `failures_max_percent` of the tasks may fail `max_attempts` times; the next attempt of such a task
-    commits an empty result.
-    """
+    """Start timeouts of attempts, and maximum failures of a task."""
 
     start_timeout_s: float
     image_pull_timeout_s: float
     max_attempts: int = 4
-    failures_max_percent: int = 0
+    failures_max_percent: int = 0  # tasks that may fail; the next attempt of such a task commits an empty result
     max_infrastructure: int = 50
     missing_object_timeout_s: float = 120.0
 
@@ -66,13 +60,10 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StageControl:
-    """Ends running attempts of all or some tasks of a stage. They count as killed, not as failed, and cause no backoff.
-
-    With `restart` these tasks, and others without an attempt, get a new attempt now.
-    """
+    """Ends running attempts of all or some tasks of a stage, which count as killed, not as failed: without backoff."""
 
     indices: frozenset[int] | None = None
-    restart: bool = False
+    restart: bool = False  # these tasks, and others without an attempt, get a new attempt now
 
     def concerns(self, index: int) -> bool:
         """Return whether attempts of this task are ended."""
@@ -101,26 +92,20 @@ class Attempt:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Settlement:
-    """Result of settling the attempts of one stage, or of stages that run concurrently; empty if nothing was settled.
-
-    Attributes:
-        verdict: why the job fails.
-        active: numbers of attempts that start and that run, by stage.
-        used_byte_s: run times of the maps and reduces that won, each times its memory request.
-    """
+    """Result of settling the attempts of one stage, or of concurrent ones; empty if nothing was settled."""
 
     counters: contract.Counters = dataclasses.field(default_factory=dict)
     stages: dict[contract.TaskType, StageState] = dataclasses.field(default_factory=dict)
-    active: dict[contract.TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    active: dict[contract.TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)  # that start, that run
     failures: list[TaskFailure] = dataclasses.field(default_factory=list)
     waiting: list[Attempt] = dataclasses.field(default_factory=list)
     seconds: list[Attempt] = dataclasses.field(default_factory=list)
     obsolete: list[AttemptPod] = dataclasses.field(default_factory=list)
     problems: list[AttemptPod] = dataclasses.field(default_factory=list)
     results: list[tuple[contract.TaskType, contract.TaskResult]] = dataclasses.field(default_factory=list)
-    verdict: Problem | None = None
+    verdict: Problem | None = None  # why the job fails
     recheck_at_s: float = math.inf
-    used_byte_s: float = 0.0
+    used_byte_s: float = 0.0  # run times of the maps and reduces that won, each times its memory request
 
 
 def failure(task: str, attempt: int, node: str | None, ending: Ending, now_s: float | None = None) -> TaskFailure:
@@ -139,17 +124,12 @@ def failure(task: str, attempt: int, node: str | None, ending: Ending, now_s: fl
 
 def backoff_s(failures: int) -> float:
     """Return the backoff after so many failures: 1, 2, 4 ... 60 seconds."""
-    return min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 16)) if failures else 0.0
+    return min(MAX_BACKOFF_S, 2.0 ** min(failures - 1, 16)) if failures else 0.0
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Settler:
-    """Settles the tasks of a stage one by one; writes to `outcome` and `stage`.
-
-    Attributes:
-        failed_s: times of the last failures by task name, for tasks whose pods were deleted.
-        requested: second attempts without pods, by task index.
-    """
+    """Settles the tasks of a stage one by one; writes to `outcome` and `stage`."""
 
     type: contract.TaskType
     step: int = 0
@@ -158,8 +138,8 @@ class Settler:
     limits: Limits
     now_s: float
     stop: StageControl
-    failed_s: dict[str, float] = dataclasses.field(default_factory=dict)
-    requested: Mapping[int, Attempt] = dataclasses.field(default_factory=dict)
+    failed_s: dict[str, float] = dataclasses.field(default_factory=dict)  # the last, of tasks whose pods were deleted
+    requested: Mapping[int, Attempt] = dataclasses.field(default_factory=dict)  # second attempts without pods
     _waiting: list[Attempt] = dataclasses.field(default_factory=list)
     _starting: int = 0
     _running: int = 0

@@ -28,8 +28,7 @@ from boathouse_task import contract
 POSTS, POSTS_OF_NAMESPACE = 4, 1
 """Plans received concurrently, in total and per namespace: at most 32 MiB. They are decoded one by one."""
 READ_S: Final = 3.0
-READ_BYTES_A_S: Final = 512 * 1024
-"""Minimum rate of a body after `READ_S`: the largest body may take 19 s."""
+READ_BYTES_A_S: Final = 512 * 1024  # minimum rate of a body after `READ_S`: the largest body may take 19 s
 RATE_BYTES, BURST_BYTES = 8 * 2**20, 96 * 2**20
 """Bytes of JSON decoded per second: a third of a core, as 24 MiB take up to 1 s of CPU time."""
 NAMESPACE_RATE_BYTES, NAMESPACE_BURST_BYTES = 2 * 2**20, 72 * 2**20
@@ -96,8 +95,7 @@ class Plans:
     """Plans of the current steps of all unfinished jobs."""
 
     def __init__(self, api: client.ApiClient, *, limit_bytes: int = _LIMIT_BYTES) -> None:
-        self._api = api
-        self._limit_bytes = limit_bytes
+        self._api, self._limit_bytes = api, limit_bytes
         self._jobs: dict[JobUid, _Plans] = {}
         self._reading = asyncio.Lock()  # decoding a large plan takes a second of CPU time
 

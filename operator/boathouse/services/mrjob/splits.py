@@ -27,15 +27,12 @@ from boathouse.services.frame import manifests
 from boathouse.services.mrjob.model import MRJOBS, Job
 from boathouse_task import contract
 
-SHARD_BYTES = 180 * 1024
-"""With a third more for base64, each ConfigMap has less than 256 KiB."""
+SHARD_BYTES = 180 * 1024  # with a third more for base64, each ConfigMap has less than 256 KiB
 _SHARD_CHARS = -(-SHARD_BYTES // 3) * 4
-MAX_HOSTS = 16
-"""Maximum hosts in a set of locations, each of which is looked up for each map. The runtime sends 3."""
+MAX_HOSTS = 16  # in a set of locations, each of which is looked up for each map; the runtime sends 3
 KEY = "plan.json.gz"
 KIND = "plan"
-MAX_URL = 16 * 1024
-"""Maximum characters of a split's URL, which becomes a variable and an annotation of its pod."""
+MAX_URL = 16 * 1024  # characters of a split's URL, which becomes a variable and an annotation of its pod
 _NUMBER = re.compile("[0-9]{1,9}")
 MAX_CONTAINERS: Final = 4 * spec.MAX_MAPS
 """Objects, and again arrays: a split is one object, its set of locations one array. URLs may hold such characters."""

@@ -14,6 +14,7 @@ from boathouse.resources import names, quantity
 from boathouse.scheduling import jobs
 from boathouse.scheduling.pods import ownership
 from boathouse.services.frame import manifests
+from boathouse.services.frame.related_objects import RelatedObjects
 from boathouse.services.mrjob import hdfs, pod_builder
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.model import MIB, MRJOBS, Job, JobUid
@@ -26,18 +27,20 @@ Avoided: TypeAlias = Mapping[Attempt, frozenset[model.NodeName]]
 NOWHERE: Final[Avoided] = types.MappingProxyType({})
 _SETTINGS: Final = pod_builder.PodSettings(progress_url="", scratch_bytes=0)
 """For classes, which do not depend on the operator's settings."""
-_ORDER: Final = {task_type: place for place, task_type in enumerate(TaskType)}
+
+
+async def missing_files(job: Job, related: RelatedObjects) -> Sequence[str]:
+    """Return messages about the ConfigMaps of the job's files that are missing."""
+    files = [(file.name, file.config_map_key_ref) for file in job.spec.files or () if file.config_map_key_ref]
+    missing = await related.missing_keys(job.namespace, [(reference.name, reference.key) for _, reference in files])
+    return [f"file {name}: {why}" for (name, _), why in zip(files, missing, strict=True) if why]
 
 
 def admit(
     retries: Buckets, namespace: str, waiting: Sequence[Attempt], granted: frozenset[Attempt]
 ) -> tuple[list[Attempt], frozenset[Attempt]]:
-    """Return the attempts that may start now, and those among them that used a token, now or before.
-
-    First attempts, and attempts whose pod exists, need none.
-    """
-    admitted: list[Attempt] = []
-    kept: set[Attempt] = set()
+    """Return the attempts that may start now, and which used a token; first ones, or with a pod, need none."""
+    admitted, kept = list[Attempt](), set[Attempt]()
     for attempt in waiting:
         bare = dataclasses.replace(attempt, pod_uid=None)
         if attempt.number > 1:
@@ -102,9 +105,8 @@ def classes_in_use(
     Classes are those of `current_classes`, or without estimates. Policies know classes whose tasks all run, too.
     Attempts that must avoid nodes have classes of their own, which follow those of all stages.
     """
-    stages = sorted(
-        {(attempt.step, attempt.task_type) for attempt in attempts}, key=lambda stage: (stage[0], _ORDER[stage[1]])
-    )
+    order, used = list(TaskType), {(attempt.step, attempt.task_type) for attempt in attempts}
+    stages = sorted(used, key=lambda stage: (stage[0], order.index(stage[1])))
     by_id = {task_class.id: task_class for task_class in current_classes}
     classes = [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
     classes_by_id, apart = {task_class.id: task_class for task_class in classes}, {}
@@ -116,26 +118,19 @@ def classes_in_use(
 
 
 def _class_id_apart(usual: model.ClassId, avoided: frozenset[model.NodeName]) -> model.ClassId:
-    names_ = "/".join(sorted(avoided))
-    return model.ClassId(f"{usual}/not-on-{hashlib.blake2b(names_.encode(), digest_size=6).hexdigest()}")
+    digest = hashlib.blake2b("/".join(sorted(avoided)).encode(), digest_size=6).hexdigest()
+    return model.ClassId(f"{usual}/not-on-{digest}")
 
 
 def step_classes(
     job: Job, step: int, stages: Iterable[TaskType], plan: Plan | None, learner: run_times.Learner
 ) -> list[model.TaskClass]:
     """Return the classes of a step, in order, with the estimates for them."""
-    return [
-        _class(job, stage, step, learner.estimates(run_times_stage(job, stage, step), _reads(stage, plan)))
-        for stage in stages
-    ]
-
-
-def _reads(task_type: TaskType, plan: Plan | None) -> float:
-    """Return the average input of a task in bytes; 0 for a reduce, whose input is unknown before the shuffle."""
-    if plan is None or not plan.splits:
-        return 0.0
-    reads = {TaskType.MAP: plan.bytes_total / len(plan.splits), TaskType.UBER: float(plan.bytes_total)}
-    return reads.get(task_type, 0.0)
+    reads: dict[TaskType, float] = {}  # bytes of a task; those of a reduce are unknown before the shuffle
+    if plan is not None and plan.splits:
+        reads = {TaskType.MAP: plan.bytes_total / len(plan.splits), TaskType.UBER: float(plan.bytes_total)}
+    learned = {stage: learner.estimates(run_times_stage(job, stage, step), reads.get(stage, 0.0)) for stage in stages}
+    return [_class(job, stage, step, estimates) for stage, estimates in learned.items()]
 
 
 class Factory:
@@ -155,19 +150,21 @@ class Factory:
 
     def tasks(self, plan: Plan | None, node_of: hdfs.NodeOf) -> list[model.Task]:
         """Return the attempts as tasks; maps have the nodes that store their split."""
-        node_of, tasks = functools.cache(node_of), []
-        for task, attempt in self.attempts.items():
-            usual, avoided = class_id(self._builder.job, attempt.task_type, attempt.step), self._avoided.get(attempt)
-            tasks.append(
-                model.Task(
-                    id=task,
-                    task_class=_class_id_apart(usual, avoided) if avoided else usual,
-                    index=attempt.index,
-                    locations=tuple(hdfs.locations(attempt.task_type, attempt.index, plan, node_of)),
-                    pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
-                )
+        node_of = functools.cache(node_of)
+        return [
+            model.Task(
+                id=task,
+                task_class=self._class_of(attempt),
+                index=attempt.index,
+                locations=tuple(hdfs.locations(attempt.task_type, attempt.index, plan, node_of)),
+                pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
             )
-        return tasks
+            for task, attempt in self.attempts.items()
+        ]
+
+    def _class_of(self, attempt: Attempt) -> model.ClassId:
+        usual, avoided = class_id(self._builder.job, attempt.task_type, attempt.step), self._avoided.get(attempt)
+        return _class_id_apart(usual, avoided) if avoided else usual
 
     def build(
         self,
@@ -188,10 +185,10 @@ class Factory:
         manifest = self._builder.build(attempt, decided, node)
         if decided.memory_bytes < wanted.memory_bytes:
             less, all_ = quantity.format_bytes(decided.memory_bytes), quantity.format_bytes(wanted.memory_bytes)
+            why = "no node had more free memory, and this does not delay the job"
             manifest["metadata"]["annotations"] |= {
                 names.ANNOTATION_IDEAL_MEMORY: str(wanted.memory_bytes),
-                names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: no node had more free "
-                "memory, and this does not delay the job",
+                names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: {why}",
             }
         return manifest
 

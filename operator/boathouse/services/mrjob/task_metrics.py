@@ -1,5 +1,6 @@
 """Metrics of MRJobs' tasks. No label contains a job's name."""
 
+import functools
 from collections.abc import Iterable
 
 import prometheus_client as prometheus
@@ -22,35 +23,25 @@ class TaskMetrics:
     """Counters and histograms of tasks."""
 
     def __init__(self, target: registry.CollectorRegistry) -> None:
-        self._tasks = prometheus.Counter(
-            "boathouse_mrjob_tasks", "Task attempts that ended", ["type", "result", "reason"], registry=target
-        )
-        self._phase_s = prometheus.Histogram(
+        counter = functools.partial(prometheus.Counter, registry=target)
+        histogram = functools.partial(prometheus.Histogram, registry=target)
+        self._tasks = counter("boathouse_mrjob_tasks", "Task attempts that ended", ["type", "result", "reason"])
+        self._phase_s = histogram(
             "boathouse_mrjob_task_phase_duration_seconds",
             "Duration of the phases of successful tasks, measured by the task",
             ["type", "phase"],
             buckets=_PHASE_S,
-            registry=target,
         )
-        self._spilled = prometheus.Counter(
-            "boathouse_mrjob_spilled_records", "Records spilled to disk", registry=target
-        )
-        self._bytes = prometheus.Counter(
-            "boathouse_mrjob_task_output_bytes", "Bytes that tasks wrote to storage", ["type"], registry=target
-        )
-        self._elastic = prometheus.Counter(
-            "boathouse_mrjob_elastic_tasks",
-            "Task attempts that were started with less memory than they requested",
-            ["type"],
-            registry=target,
-        )
-        self._probes = prometheus.Counter("boathouse_probes", "Probes of jobs that ended", ["result"], registry=target)
-        self._size_error = prometheus.Histogram(
+        self._spilled = counter("boathouse_mrjob_spilled_records", "Records spilled to disk")
+        self._bytes = counter("boathouse_mrjob_task_output_bytes", "Bytes that tasks wrote to storage", ["type"])
+        started = "Task attempts that were started with less memory than they requested"
+        self._elastic = counter("boathouse_mrjob_elastic_tasks", started, ["type"])
+        self._probes = counter("boathouse_probes", "Probes of jobs that ended", ["result"])
+        self._size_error = histogram(
             "boathouse_size_prediction_error_ratio",
             "Difference of the predicted and the used size of successful jobs, over the used size",
             ["source"],
             buckets=_ERRORS,
-            registry=target,
         )
         for result in _PROBE_RESULTS:
             self._probes.labels(result)
@@ -66,9 +57,8 @@ class TaskMetrics:
             self._bytes.labels(task_type).inc(result.bytes_total if task_type in _WRITERS else 0)
             self._spilled.inc(max(0, result.counters.get(_SPILLED[0], {}).get(_SPILLED[1], 0)))
             for timing in result.timings:
-                self._phase_s.labels(task_type, timing.phase if timing.phase in _TASK_PHASES else _OTHER).observe(
-                    max(0, timing.end_ms - timing.start_ms) / 1000
-                )
+                phase = timing.phase if timing.phase in _TASK_PHASES else _OTHER
+                self._phase_s.labels(task_type, phase).observe(max(0, timing.end_ms - timing.start_ms) / 1000)
         for failure in settlement.failures:
             letter, reason = failure.task.partition("-")[0], failure.reason if failure.reason in _REASONS else _OTHER
             self._tasks.labels(_LETTERS.get(letter) or TaskType(letter), "failed", reason).inc()
@@ -96,6 +86,5 @@ _TASK_PHASES = frozenset(
         *("wait", "shuffle", "reduce", "verify", "promote", "clean"),
     }
 )
-_OTHER = "other"
-"""Label of unknown phases and reasons, which users' images may send."""
+_OTHER = "other"  # label of unknown phases and reasons, which users' images may send
 _REASONS = frozenset({*map(str, contract.Reason), *map(str, names.Reason), *names.POD_REASONS})

@@ -1,4 +1,6 @@
-"""Orders for tasks by long poll: those of a job for all its tasks, and those for a single task.
+"""Reports of running tasks, and orders for tasks by long poll: those of a job for all its tasks, and for a single one.
+
+Reports are hints, and only in memory, because tasks send them again.
 
 The orders of a job and their version are derived from the job's state. The version grows with the number of finished
 maps, also across leaders. An order for a single task exists only while its sender waits for the acknowledgement.
@@ -6,39 +8,33 @@ maps, also across leaders. An order for a single task exists only while its send
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 import msgspec
 
+from boathouse.services.mrjob import results
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import JobUid
 from boathouse.suspension.stages import ACKNOWLEDGED_WITHIN_S, ORDERED_WITHIN_S, Reason
 from boathouse_task import contract
 
-COALESCE_S = 1.0
-"""Maps that finish within this time are sent to a waiting reduce in one response."""
+COALESCE_S = 1.0  # maps that finish within this time are sent to a waiting reduce in one response
 _REFUSALS = frozenset(contract.SuspendRefusal)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Poll:
-    """Request of a task for its orders, `since` the version of its job's orders that it has.
-
-    It has `carried_out` the last order to this task alone that it received, or ""; None if its runtime takes none.
-    """
+    """Request of a task for its orders."""
 
     uid: JobUid
     pod: str
-    since: int = 0
-    carried_out: str | None = None
+    since: int = 0  # version of its job's orders that it has
+    carried_out: str | None = None  # the last order to this task alone, or ""; None if its runtime takes none
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _PodOrder:
-    """An order to one task, `taken` once a poll of the task was answered with it.
-
-    The `answer` is the reason why the task does not carry it out, or "".
-    """
+    """An order to one task, `taken` once a poll was answered with it; the answer is why it is refused, or ""."""
 
     order: contract.SuspendOrder
     taken: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
@@ -52,7 +48,7 @@ class _PodOrder:
 
 @dataclasses.dataclass(slots=True)
 class _Entry:
-    """Orders of a job, which is over once it was deleted."""
+    """Orders of a job, which is over once it was deleted, and the last reports of its running tasks by pod."""
 
     namespace: str
     orders: contract.Orders = contract.Orders(version=0, maps_total=0)  # noqa: RUF009 - frozen
@@ -61,6 +57,7 @@ class _Entry:
     is_over: bool = False
     pod_orders: dict[str, _PodOrder] = dataclasses.field(default_factory=dict)
     polls: dict[str, list[asyncio.Event]] = dataclasses.field(default_factory=dict)
+    reports: dict[str, contract.TaskReport] = dataclasses.field(default_factory=dict)
 
     def wake(self, *pods: str) -> None:
         for pod in pods or self.polls:
@@ -106,16 +103,23 @@ class _Entry:
 
 
 class TaskOrders:
-    """Orders for the tasks of unfinished jobs."""
+    """Orders for the tasks of unfinished jobs, and the tasks' last reports."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_report: Callable[[JobUid, str, contract.TaskReport], None] = lambda *_: None) -> None:
+        self._on_report = on_report
         self._jobs: dict[JobUid, _Entry] = {}
 
+    @property
+    def reporting(self) -> int:
+        """Return the number of running tasks that have reported."""
+        return sum(len(entry.reports) for entry in self._jobs.values())
+
     def update(self, uid: JobUid, namespace: str, state: JobState, live: Collection[str] = ()) -> None:
-        """Derive the orders of a job from its state, and end the orders to pods that are not live."""
+        """Derive the orders of a job from its state, and drop orders to and reports of pods that are not live."""
         entry, orders = self._jobs.setdefault(uid, _Entry(namespace)), _orders(state)
         entry.wants_plan = state.plan is None
         entry.is_complete = contract.TaskType.MAP in state.stages and state.stages[contract.TaskType.MAP].done
+        entry.reports = {pod: report for pod, report in entry.reports.items() if pod in live}
         for pod, order in entry.pod_orders.items():
             if pod not in live:
                 order.end(Reason.TASK_ENDED)
@@ -138,6 +142,16 @@ class TaskOrders:
     def wants_plan(self, uid: JobUid) -> bool:
         """Return whether the job has no accepted plan yet."""
         return uid in self._jobs and self._jobs[uid].wants_plan
+
+    def report(self, uid: JobUid, pod: str, report: contract.TaskReport) -> None:
+        """Store a task's last report, unless the job was deleted."""
+        if (entry := self._jobs.get(uid)) is not None:
+            entry.reports[pod] = results.report(report)
+            self._on_report(uid, pod, entry.reports[pod])
+
+    def reports(self, uid: JobUid) -> Mapping[str, contract.TaskReport]:
+        """Return the last reports of a job's tasks, by pod."""
+        return self._jobs[uid].reports if uid in self._jobs else {}
 
     def orders_since(self, poll: Poll) -> contract.Orders | None:
         """Return a task's orders if they have news for it, else None."""

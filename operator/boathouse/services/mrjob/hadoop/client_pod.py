@@ -25,27 +25,18 @@ from boathouse.services.mrjob.model import MIB, MRJOBS, Job
 from boathouse_policies import model
 from boathouse_task import cluster_contract, contract
 
-_MEMORY_MIB: Final = 512
+_SUBMITTER: Final = model.Resources(cpu_milli=500, memory_bytes=512 * MIB)
 _HEAP_MIB: Final = 256
-_RUNTIME_MIB: Final = 128
-_CPU_MILLI: Final = 500
-_RUNTIME_CPU_MILLI: Final = 50
+_RUNTIME: Final = model.Resources(cpu_milli=50, memory_bytes=128 * MIB)
 _CPU_LIMIT: Final = "2"
 _CONF: Final = "conf"
-RESOURCES: Final = model.Resources(
-    cpu_milli=_CPU_MILLI + _RUNTIME_CPU_MILLI, memory_bytes=(_MEMORY_MIB + _RUNTIME_MIB) * MIB
-)
-"""What a client requests."""
+RESOURCES: Final = model.Resources(cpu_milli=550, memory_bytes=640 * MIB)
+"""What a client requests: both containers."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClientBuilder:
-    """Builds the client of an attempt, for the scheduler.
-
-    Attributes:
-        clusters: All clusters that its URLs name.
-        hdfs: Addresses of these clusters, for files.
-    """
+    """Builds the client of an attempt, for the scheduler, with all clusters that its URLs name."""
 
     resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRJOBS
     control: ClassVar[jobs.TaskControl | None] = None
@@ -68,24 +59,14 @@ class ClientBuilder:
         """Return the ID of the task, `NAMESPACE/PODNAME`."""
         return model.TaskId(f"{self.job.namespace}/{self.name}")
 
-    def task_class(self) -> model.TaskClass:
-        """Return the class of the task."""
-        manifest = self.build(self.task_id, RESOURCES, None)
-        return model.TaskClass(
-            id=model.ClassId(f"{self.job.uid}/{TASK_TYPE}"),
-            job=model.JobId(self.job.uid),
-            stage=model.Stage.OTHER,
-            **manifests.pod_class(manifest, own_labels={mrjob_names.LABEL_TASK_INDEX, mrjob_names.LABEL_ATTEMPT}),
-        )
-
-    def task(self, pod_uid: str | None) -> model.Task:
-        """Return the task; `pod_uid` is set if its pod exists without a node."""
-        return model.Task(
-            id=self.task_id,
-            task_class=self.task_class().id,
-            index=0,
-            pod_uid=model.PodUid(pod_uid) if pod_uid else None,
-        )
+    def submission(self, pod_uid: str | None) -> tuple[model.TaskClass, model.Task]:
+        """Return the class of the task, and the task; `pod_uid` is set if its pod exists without a node."""
+        own_labels = {mrjob_names.LABEL_TASK_INDEX, mrjob_names.LABEL_ATTEMPT}
+        shape = manifests.pod_class(self.build(self.task_id, RESOURCES, None), own_labels=own_labels)
+        class_id, job_id = model.ClassId(f"{self.job.uid}/{TASK_TYPE}"), model.JobId(self.job.uid)
+        task_class = model.TaskClass(id=class_id, job=job_id, stage=model.Stage.OTHER, **shape)
+        uid = model.PodUid(pod_uid) if pod_uid else None
+        return task_class, model.Task(id=self.task_id, task_class=class_id, index=0, pod_uid=uid)
 
     def build(
         self,
@@ -96,20 +77,9 @@ class ClientBuilder:
     ) -> Manifest:
         """Return the pod's manifest, without the leader's epoch."""
         job = self.job
-        metadata = {
-            "name": self.name,
-            "namespace": job.namespace,
-            "labels": {
-                **pod_builder.labels(job, TASK_TYPE),
-                mrjob_names.LABEL_TASK_INDEX: "0",
-                mrjob_names.LABEL_ATTEMPT: str(self.attempt),
-            },
-            "annotations": {
-                mrjob_names.ANNOTATION_JOB_NAME: job.name,
-                mrjob_names.ANNOTATION_SETTINGS: self.cluster.settings,
-            },
-            "ownerReferences": [manifests.owner_reference(MRJOBS, job)],
-        }
+        labels = {mrjob_names.LABEL_TASK_INDEX: "0", mrjob_names.LABEL_ATTEMPT: str(self.attempt)}
+        metadata = pod_builder.metadata(job, TASK_TYPE, labels) | {"name": self.name}
+        metadata["annotations"][mrjob_names.ANNOTATION_SETTINGS] = self.cluster.settings
         return manifests.pod(
             metadata,
             job.spec,
@@ -156,7 +126,7 @@ class ClientBuilder:
                 *map(manifests.as_json, job.spec.env or ()),
                 *manifests.variables(ours.items()),
             ],
-            "resources": _requirements(_CPU_MILLI, _MEMORY_MIB),
+            "resources": _requirements(_SUBMITTER),
             "terminationMessagePath": contract.TERMINATION_LOG_PATH,
             "terminationMessagePolicy": "File" if has_jar and has_secrets else "FallbackToLogsOnError",
             "securityContext": manifests.container_security(),
@@ -164,15 +134,14 @@ class ClientBuilder:
                 {"name": "work", "mountPath": contract.WORK_PATH},
                 {"name": "tmp", "mountPath": pod_builder.TMP, "subPath": names.CONTAINER},
                 {"name": _CONF, "mountPath": cluster_contract.CONF_PATH, "readOnly": True},
-                *(
-                    {"name": _CONF, "mountPath": f"/etc/{name}", "subPath": name, "readOnly": True}
-                    for name in ("passwd", "group")
-                ),
+                {"name": _CONF, "mountPath": "/etc/passwd", "subPath": "passwd", "readOnly": True},
+                {"name": _CONF, "mountPath": "/etc/group", "subPath": "group", "readOnly": True},
             ],
         }
 
     def _runtime(self) -> Manifest:
         order = literal(msgspec.json.encode(self.client_spec()).decode())
+        ids = {contract.POD_NAME_ENV: "metadata.name", contract.POD_UID_ENV: "metadata.uid"}
         return {
             "name": RUNTIME,
             "image": self.image,
@@ -185,11 +154,9 @@ class ClientBuilder:
                 *pod_builder.s3_keys(self.job),
                 {"name": hadoop.USER_ENV, "value": hadoop.USER},
                 {"name": cluster_contract.CLIENT_ENV, "value": order},
-                *manifests.field_variables(
-                    (contract.POD_NAME_ENV, "metadata.name"), (contract.POD_UID_ENV, "metadata.uid")
-                ),
+                *manifests.field_variables(*ids.items()),
             ],
-            "resources": _requirements(_RUNTIME_CPU_MILLI, _RUNTIME_MIB),
+            "resources": _requirements(_RUNTIME),
             "securityContext": manifests.container_security(),
             "volumeMounts": [
                 {"name": "work", "mountPath": contract.WORK_PATH},
@@ -221,8 +188,7 @@ class ClientBuilder:
         )
 
 
-def _requirements(cpu_milli: int, memory_mib: int) -> Manifest:
-    return {
-        "requests": {"cpu": quantity.format_milli(cpu_milli), "memory": f"{memory_mib}Mi"},
-        "limits": {"cpu": _CPU_LIMIT, "memory": f"{memory_mib}Mi"},
-    }
+def _requirements(resources: model.Resources) -> Manifest:
+    memory = quantity.format_bytes(resources.memory_bytes)
+    requests = {"cpu": quantity.format_milli(resources.cpu_milli), "memory": memory}
+    return {"requests": requests, "limits": {"cpu": _CPU_LIMIT, "memory": memory}}

@@ -3,19 +3,19 @@
 import dataclasses
 from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 
 from boathouse import failpoints
 from boathouse.services.frame import controllers, pod_index, protocols
-from boathouse.services.frame.kind import KindDefinition, ObjectUid
-from boathouse.services.frame.writes import ObjectEvents, Writes
-from boathouse.services.hadoop import ClusterFacts
-from boathouse.services.mrjob import conditions, hdfs, settle, submission
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.frame.related_objects import RelatedObjects
+from boathouse.services.frame.writes import Writes
+from boathouse.services.hadoop import MRCLUSTERS, ClusterFacts
+from boathouse.services.mrjob import hdfs, settle, submission
 from boathouse.services.mrjob.hadoop import mirror, observation, options, plan
 from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
 from boathouse.services.mrjob.hadoop.observation import ClientPod, Desired, HadoopObservation, Submission
-from boathouse.services.mrjob.job_state import TERMINAL, HadoopState, JobState
-from boathouse.services.mrjob.memory import HadoopMemory, JobMemory
+from boathouse.services.mrjob.job_state import TERMINAL, JobState
+from boathouse.services.mrjob.memory import JobMemory
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.pod_builder import PodSettings
 from boathouse.services.progress.auth import Caller
@@ -35,15 +35,13 @@ class HadoopJobs:
     """Jobs on Hadoop clusters."""
 
     def __init__(
-        self, leader: controllers.LeaderServices, kind: KindDefinition, settings: PodSettings, later: pod_index.Later
+        self, leader: controllers.LeaderServices, settings: PodSettings, related: RelatedObjects, later: pod_index.Later
     ) -> None:
-        self._context = leader.controllers.context
-        self._config = leader.settings
-        self._pod_settings = settings
+        self._related_objects = related
+        self._context, self._config, self._pod_settings = leader.controllers.context, leader.settings, settings
         self._clusters, self._applications = leader.clusters, leader.applications
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
         self._mark = leader.controllers.mark
-        self._events = ObjectEvents(kind, self._context.events)
         self._jobs: dict[ObjectUid, _Job] = {}
         self.clients: pod_index.PodIndex[ClientPod] = pod_index.PodIndex(observation.read_client, self._mark, later)
         self._clusters.subscribe(self._cluster_changed)
@@ -56,31 +54,41 @@ class HadoopJobs:
             if is_named or self._clusters.is_used(uid, job_uid):
                 self._mark(job_uid)
 
-    def unknown(self, job: Job, state: JobState) -> list[str]:
-        """Return a cluster that the job names and that was not reconciled, its own first: one costs one request."""
+    async def observe(self, job: Job, memory: JobMemory) -> HadoopObservation:
+        """Collect the input of the planner, with what the client lacks to start."""
+        state, related = memory.state, self._related_objects
+        is_over = state.finished or job.deleting_since_s is not None
         named = [job.cluster, *self._names(job)]
-        if state.finished or job.deleting_since_s is not None:
+        if is_over:
             named = [job.cluster] if state.hadoop is not None and state.hadoop.is_open else []
-        return self._clusters.unlisted(job.namespace, named)[:1]
+        unlisted = self._clusters.unlisted(job.namespace, named)[:1]  # the job's own first: one costs one request
+        unknown: dict[str, str | None] = dict.fromkeys(unlisted)
+        for name in filter(hdfs.is_name, unlisted):
+            unknown[name] = await related.uid(MRCLUSTERS, job.namespace, name)
+        observation, attempt = self._observe(job, memory, unknown), state.hadoop
+        pods, missing = observation.pods, observation.missing
+        if any(file.config_map_key_ref for file in job.spec.files or ()):
+            pods = [await related.with_mounts(pod, job.namespace, observation.now_s) for pod in pods]
+        if not (pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications)):
+            missing = await submission.missing_files(job, related)
+        return dataclasses.replace(observation, pods=pods, missing=missing)
 
-    def observe(
-        self, job: Job, memory: JobMemory, unknown: Mapping[str, str | None] = MappingProxyType({})
-    ) -> HadoopObservation:
-        """Collect the input of the planner; `unknown` has the UIDs of clusters that were not reconciled."""
+    def _observe(self, job: Job, memory: JobMemory, unknown: Mapping[str, str | None]) -> HadoopObservation:
+        """Collect what is known at the same time; `unknown` has the UIDs of clusters that were not reconciled."""
         self._jobs.setdefault(job.uid, _Job((job.namespace, job.cluster))).memory = memory
         now_s, pods = self._context.now(), self.clients.of(job.uid)
         may_create = self._scheduler.may_create(model.JobId(job.uid))
-        attempt = memory.state.hadoop
+        attempt, hadoop = memory.state.hadoop, memory.hadoop
         views = {tag: self._applications.view(tag) for tag in mirror.tags(job.uid, attempt.attempt)} if attempt else {}
-        hadoop_memory = memory.hadoop
         if attempt is not None and any(pod.attempt == attempt.attempt for pod in pods):
-            hadoop_memory.observed = attempt.attempt
+            hadoop.observed = attempt.attempt
         can_submit = may_create or any(pod.state.is_live for pod in pods)
-        hadoop_memory.clientless_s = _since(hadoop_memory.clientless_s, now_s, holds=not can_submit)
+        hadoop.clientless_s = _since(hadoop.clientless_s, now_s, holds=not can_submit)
         view = views.get(attempt.tag) if attempt else None
-        applications = view.applications if view is not None else ()
-        ended = bool(applications) and all(application.has_ended for application in applications)
-        hadoop_memory.all_ended_s = _since(hadoop_memory.all_ended_s, now_s, holds=ended)
+        ended = view is not None and bool(view.applications) and not view.running
+        hadoop.all_ended_s = _since(hadoop.all_ended_s, now_s, holds=ended)
+        is_begun = attempt is not None and attempt.attempt == hadoop.begun
+        state = Submission.NONE if is_begun else Submission.UNKNOWN
         return HadoopObservation(
             job=job,
             state=memory.state,
@@ -90,10 +98,10 @@ class HadoopJobs:
             unknown={name: uid for name, uid in unknown.items() if self._clusters.find(job.namespace, name) is None},
             pods=pods,
             views=views,
-            submission=_submission(hadoop_memory, attempt),
+            submission=Submission.MADE if attempt and attempt.attempt == hadoop.observed else state,
             may_create=may_create,
-            clientless_s=hadoop_memory.clientless_s,
-            all_ended_s=hadoop_memory.all_ended_s,
+            clientless_s=hadoop.clientless_s,
+            all_ended_s=hadoop.all_ended_s,
             diagnosis=self._scheduler.diagnosis(model.JobId(job.uid)),
         )
 
@@ -103,24 +111,17 @@ class HadoopJobs:
     def plan(self, observation: HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
         desired = plan.plan(observation)
-        before, now = memory.state, desired.state
-        former, attempt = (state.hadoop.attempt if state.hadoop else 0 for state in (before, now))
-        if attempt > former:
-            memory.hadoop.begun = attempt
+        former, now = memory.state.hadoop, desired.state.hadoop
+        if now is not None and (former is None or now.attempt > former.attempt):
+            memory.hadoop.begun = now.attempt
         return protocols.Desired(
-            before_status=[partial(self._publish, observation.job, before, now)],
-            state=now,
+            state=desired.state,
             delete=[(pod.name, pod.uid) for pod in desired.delete],
             after=[partial(self._carry_out, observation, desired, memory)],
             recheck_at_s=desired.recheck_at_s,
             holds_deletion=desired.is_ending,
-            is_at_rest=_is_at_rest(observation, now),
+            is_at_rest=_is_at_rest(observation, desired.state),
         )
-
-    async def _publish(self, job: Job, before: JobState, state: JobState, _writes: Writes) -> None:
-        """Publish an event if applications of a job may still run that is over."""
-        if why := conditions.cleanup_failure(before, state):
-            self._events.not_cleaned_up(job.key, job.uid, why)
 
     async def _carry_out(
         self, observation: HadoopObservation, desired: Desired, memory: JobMemory, writes: Writes
@@ -188,16 +189,13 @@ class HadoopJobs:
             hdfs=hdfs.addresses(job, self._clusters),
         )
         pod = next((pod for pod in observation.pods if pod.attempt == attempt.attempt), None)
-        task = builder.task(pod.uid if pod is not None and pod.node is None else None)
+        task_class, task = builder.submission(pod.uid if pod is not None and pod.node is None else None)
         with writes.attempt("submit"):
-            over = self._scheduler.submit(submission.scheduler_job(job), [builder.task_class()], [task], builder)
-        if not over:
-            return None
-        memory.hadoop.observed = attempt.attempt
-        self._scheduler.withdraw(model.JobId(job.uid))
-        return 0.0
-
-    # For clients
+            over = self._scheduler.submit(submission.scheduler_job(job), [task_class], [task], builder)
+        if over:
+            memory.hadoop.observed = attempt.attempt
+            self._scheduler.withdraw(model.JobId(job.uid))
+        return 0.0 if over else None
 
     def find(self, uid: ObjectUid, caller: Caller) -> ClientPod | None:
         """Return a live client of a job that this process knows."""
@@ -211,14 +209,9 @@ class HadoopJobs:
         attempt = memory.state.hadoop if memory is not None else None
         if memory is None or attempt is None or not self._context.may_lead() or not pod.is_active:
             return False
-        return (
-            attempt.attempt == pod.attempt
-            and attempt.is_open
-            and not attempt.is_stopping
-            and not memory.state.finished
-            and memory.written.get("phase") not in TERMINAL
-            and _is_written(memory.state, memory)
-        )
+        is_over = memory.state.finished or memory.written.get("phase") in TERMINAL
+        is_current = attempt.attempt == pod.attempt and attempt.is_open and not attempt.is_stopping
+        return is_current and not is_over and _is_written(memory.state, memory)
 
     def forget(self, uid: JobUid) -> None:
         """Drop all data about a deleted job."""
@@ -236,17 +229,8 @@ def _since(known_s: float | None, now_s: float, *, holds: bool) -> float | None:
     return None if not holds else now_s if known_s is None else known_s
 
 
-def _submission(memory: HadoopMemory, attempt: HadoopState | None) -> Submission:
-    number = attempt.attempt if attempt is not None else 0
-    if number and memory.observed == number:
-        return Submission.MADE
-    return Submission.NONE if number and memory.begun == number else Submission.UNKNOWN
-
-
 def _is_written(state: JobState, memory: JobMemory) -> bool:
     """Return whether the API server has the attempt, and whether it stops, as in the state."""
     written, attempt = memory.written.get("hadoop") or {}, state.hadoop
-    return attempt is not None and (written.get("attempt"), bool(written.get("stopping"))) == (
-        attempt.attempt,
-        attempt.is_stopping,
-    )
+    known = written.get("attempt"), bool(written.get("stopping"))
+    return attempt is not None and known == (attempt.attempt, attempt.is_stopping)

@@ -15,12 +15,9 @@ from boathouse.services.mrjob import results
 from boathouse.services.mrjob.job_state import HadoopState, JobState, counts_of_applications, hadoop_tag
 from boathouse_task.cluster_contract import ApplicationFigures
 
-MOST_TAGS: Final = 8
-"""Attempts whose tags are asked for. Those before had ended when the last of these began."""
-SETTLED_S: Final = 10.0
-"""How long a request of a client that has ended may be under way."""
-RECOVERY_S: Final = 30.0
-"""How long a ResourceManager that has started may take to recover its applications."""
+MOST_TAGS: Final = 8  # attempts whose tags are asked for; those before had ended when the last of these began
+SETTLED_S: Final = 10.0  # how long a request of a client that has ended may be under way
+RECOVERY_S: Final = 30.0  # how long a ResourceManager that has started may take to recover its applications
 
 Views = Mapping[str, TagView | None]
 _MOST_TASKS = 2**53
@@ -70,7 +67,10 @@ def of(state: JobState, applications: Sequence[ApplicationFigures]) -> JobState:
     counters: dict[str, dict[str, int]] = {}
     for application in ordered:
         results.add_counters(counters, results.printable_counters(application.counters))
-    percent = max(_percent(hadoop, ordered), state.percent or 0)
+    stages = [tasks for tasks in (hadoop.maps, hadoop.reduces) if tasks]
+    total, done = sum(tasks.total for tasks in stages), sum(tasks.succeeded for tasks in stages)
+    percent = _ALL * done // total if total else newest(applications).progress
+    percent = max(min(_ALL - 1, percent), state.percent or 0)  # 100 only for complete output
     return dataclasses.replace(state, hadoop=hadoop, percent=percent, counters=counters or state.counters)
 
 
@@ -96,14 +96,6 @@ def _application(figures: ApplicationFigures) -> HadoopApplication:
 
 
 def _counts(tasks: Iterable[tuple[int, int]]) -> TaskCounts | None:
-    """Return the sums of pairs, each of tasks that are done and all tasks."""
     done, total = map(sum, zip(*tasks, strict=True))
     total = min(_MOST_TASKS, total)
     return counts_of_applications(min(total, done), total) if total else None
-
-
-def _percent(hadoop: HadoopState, applications: Sequence[ApplicationFigures]) -> int:
-    """Return the percentage of tasks that are done, or what YARN says; 100 only for complete output."""
-    stages = [counts for counts in (hadoop.maps, hadoop.reduces) if counts]
-    total, done = sum(counts.total for counts in stages), sum(counts.succeeded for counts in stages)
-    return min(_ALL - 1, _ALL * done // total if total else newest(applications).progress)

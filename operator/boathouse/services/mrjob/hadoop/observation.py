@@ -19,21 +19,18 @@ from boathouse.services.mrjob.hadoop.mirror import Views
 from boathouse.services.mrjob.job_state import MAX_ATTEMPT, JobState
 from boathouse.services.mrjob.planning.observation import JobObservation
 from boathouse_task import contract
+from boathouse_task.cluster_contract import ApplicationFigures
 
-TASK_TYPE: Final = "client"
-"""Value of the label `boathouse.dev/task-type`."""
+TASK_TYPE: Final = "client"  # value of the label `boathouse.dev/task-type`
 RUNTIME: Final = "runtime"
 """The container beside the one that submits. It prepares the job: it has the files and the keys of the storage."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClientPod(JobPod):
-    """The client of an attempt, which has ended when the container that submits has.
+    """The client of an attempt, which has ended when the container that submits has."""
 
-    It mounts the ConfigMap with the cluster's `settings`.
-    """
-
-    settings: str = ""
+    settings: str = ""  # name of the ConfigMap with the cluster's settings that it mounts
 
 
 def read_client(pod: facts.PodFacts) -> ClientPod | None:
@@ -82,48 +79,47 @@ def _cause(pod: facts.PodFacts, ended: wire.StateTerminated | None) -> tuple[str
 class Submission(enum.Enum):
     """Whether the client of the current attempt was submitted, as far as this process knows."""
 
-    NONE = "none"
-    """This process began the attempt and has submitted no client."""
-    MADE = "made"
-    """This process saw its pod, or learned that its pod has ended."""
-    UNKNOWN = "unknown"
-    """A client may have been submitted."""
+    NONE = "none"  # this process began the attempt and has submitted no client
+    MADE = "made"  # this process saw its pod, or learned that its pod has ended
+    UNKNOWN = "unknown"  # a client may have been submitted
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HadoopObservation(JobObservation):
     """Input of the planner.
 
-    Attributes:
-        cluster: The job's cluster; None if this process does not know it.
-        unknown: The first cluster that the job names and that this process does not know, with the UID that the API
-            server has; None if it does not exist. A new leader has not reconciled all clusters yet.
-        views: What the ResourceManager says of the tags of the last attempts, by tag.
-        submission: What this process knows of the current attempt's client.
-        clientless_s: Since when no client can submit an application; None: one can.
-        all_ended_s: Since when all known applications of the attempt have ended; None: not all have, or there is none.
+    `unknown` has the first cluster that the job names and that this process does not know, with the UID that the API
+    server has; None if it does not exist. A new leader has not reconciled all clusters yet.
     """
 
     cluster: ClusterFacts | None = None
     unknown: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
     pods: Sequence[ClientPod] = ()
-    views: Views = dataclasses.field(default_factory=dict)
+    views: Views = dataclasses.field(default_factory=dict)  # of the tags of the last attempts
     submission: Submission = Submission.UNKNOWN
     may_create: bool = False
-    clientless_s: float | None = None
-    all_ended_s: float | None = None
+    clientless_s: float | None = None  # since when no client can submit an application; None: one can
+    all_ended_s: float | None = None  # since when all known applications of the attempt have ended; None: not all have
+
+    @property
+    def can_submit(self) -> bool:
+        """Return whether a client exists that has not ended, or the scheduler may create one."""
+        return self.may_create or any(pod.state.is_live for pod in self.pods)
+
+    @property
+    def applications(self) -> Sequence[ApplicationFigures]:
+        """Return what is reported of the current attempt's applications."""
+        view = self.views.get(self.state.hadoop.tag) if self.state.hadoop is not None else None
+        return view.applications if view is not None else ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """Output of the planner. The fields are carried out in this order.
-
-    If `is_ending`, an attempt of a job that is over may still run, so that the job must not be deleted.
-    """
+    """Output of the planner. The fields are carried out in this order."""
 
     state: JobState
     delete: Sequence[ClientPod] = ()
     kill: Sequence[str] = ()
     submits: bool = False
     recheck_at_s: float | None = None
-    is_ending: bool = False
+    is_ending: bool = False  # an attempt of a job that is over may still run, so the job must not be deleted

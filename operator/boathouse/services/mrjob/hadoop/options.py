@@ -1,7 +1,6 @@
-"""The settings and options of Hadoop that carry out a job's spec. Pure.
+"""The settings (`SETTINGS`) and options (`arguments`) of Hadoop that carry out a job's spec. Pure.
 
-`SETTINGS` has the fields that are settings of Hadoop, with Hadoop's names. The others are options of Hadoop Streaming
-(`arguments`). A value that is Hadoop's default is left to the cluster.
+A value that is Hadoop's default is left to the cluster.
 """
 
 import dataclasses
@@ -216,12 +215,13 @@ def arguments(job: Job) -> list[str]:
     settings = {setting.key: setting.text(job, step) for setting in SETTINGS}
     names = [*scripts(job), *(file.name for file in job.spec.files or ())]
     words = [word for key, value in settings.items() if value is not None for word in ("-D", f"{key}={value}")]
-    words += ["-files", ",".join(f"file://{FILES}/{name}" for name in names)]
-    words += ["-archives", ",".join(archives)] if (archives := _archives(job)) else []
-    partitioner = PARTITIONERS.get(step.partitioner.type)
-    words += ["-partitioner", partitioner] if partitioner else []
-    input_format = INPUT_FORMATS.get(job.spec.input_format)
-    words += ["-inputformat", input_format] if input_format else []
+    options = [
+        ("-files", ",".join(f"file://{FILES}/{name}" for name in names)),
+        ("-archives", ",".join(_archives(job))),
+        ("-partitioner", PARTITIONERS.get(step.partitioner.type)),
+        ("-inputformat", INPUT_FORMATS.get(job.spec.input_format)),
+    ]
+    words += [word for option in options if option[1] for word in option if word]
     words += ["-lazyOutput"] if job.spec.lazy_output else []
     words += [word for part, name in SCRIPTS.items() if name in names for word in (f"-{part}", name)]
     words += [word for url in job.spec.input for word in ("-input", url)]

@@ -32,13 +32,11 @@ from boathouse.services.mrjob.planning import steps
 from boathouse.services.mrjob.settle import backoff_s, failure
 from boathouse_task.cluster_contract import ApplicationFigures
 
-SOON_S: Final = 2.0
-"""Interval of reconciles while an answer of the ResourceManager is expected."""
+SOON_S: Final = 2.0  # interval of reconciles while an answer of the ResourceManager is expected
 RUNNING_S: Final = 10.0
 CLUSTER_S: Final = 10.0
 """Interval at which a job without a cluster is looked at; a change of the cluster reconciles it at once."""
-GIVE_UP_S: Final = 120.0
-"""How long a job that is over keeps its attempt in sight until its applications have ended."""
+GIVE_UP_S: Final = 120.0  # how long a job that is over keeps its attempt in sight until its applications have ended
 LAST_WORDS_S: Final = 20.0
 """How long a client may take to end after its application, and the JobHistoryServer to have the counters."""
 _UNKNOWN: Final = Problem(
@@ -65,7 +63,7 @@ def _plan(o: HadoopObservation) -> Desired:
         queue=o.job.queue,
         start_s=o.state.start_s if o.state.start_s is not None else o.now_s,
     )
-    state = mirror.of(common, _applications(o))
+    state = mirror.of(common, o.applications)
     if state.finished or o.job.deleting_since_s is not None:
         return _wind_up(o, state)
     if _has_succeeded_anyway(o, state.hadoop):
@@ -87,22 +85,12 @@ def _go_on(o: HadoopObservation, state: JobState) -> Desired:
     return _streaming(o, state) if o.job.spec.jar is None else _from_jar(o, state)
 
 
-def _applications(o: HadoopObservation) -> Sequence[ApplicationFigures]:
-    view = o.views.get(o.state.hadoop.tag) if o.state.hadoop is not None else None
-    return view.applications if view is not None else ()
-
-
 def _client(o: HadoopObservation, state: JobState) -> ClientPod | None:
     return next((pod for pod in o.pods if state.hadoop is not None and pod.attempt == state.hadoop.attempt), None)
 
 
 def _has_succeeded(pod: ClientPod | None) -> bool:
     return pod is not None and pod.state is PodLife.SUCCEEDED
-
-
-def _can_submit(o: HadoopObservation) -> bool:
-    """Return whether a client exists that has not ended, or the scheduler may create one."""
-    return o.may_create or any(pod.state.is_live for pod in o.pods)
 
 
 # Beginning and ending of attempts
@@ -178,7 +166,7 @@ def _stopped(o: HadoopObservation, state: JobState) -> Desired:
     kill = [application.id for application in mirror.running(o.views)]
     state = _with_attempt(state, is_stopping=True)
     is_all_known = o.submission is Submission.NONE or mirror.are_sure(o.views, o.clientless_s)
-    if not kill and not _can_submit(o) and (is_all_known or _is_cluster_gone(o, hadoop)):
+    if not kill and not o.can_submit and (is_all_known or _is_cluster_gone(o, hadoop)):
         return Desired(state=_with_attempt(state, ended_s=o.now_s), delete=live)
     return Desired(state=state, delete=live, kill=kill, recheck_at_s=o.now_s + SOON_S)
 
@@ -200,7 +188,6 @@ def _finish(o: HadoopObservation, state: JobState, verdict: Problem) -> Desired:
 
 
 def _succeed(o: HadoopObservation, state: JobState) -> Desired:
-    """End the job, whose client and applications have ended."""
     state = conditions.finished(_with_attempt(state, ended_s=o.now_s), None, o.now_s)
     return _wind_up(o, dataclasses.replace(state, percent=100))
 
@@ -235,22 +222,21 @@ def _has_succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> b
 
 def _streaming(o: HadoopObservation, state: JobState) -> Desired:
     """Follow a job of Hadoop Streaming: a client submits one application, whose end decides."""
-    applications = _applications(o)
-    if any(not application.has_ended for application in applications):
+    if any(not application.has_ended for application in o.applications):
         return _running(o, state)
-    if applications:
-        return _settle(o, state, mirror.newest(applications))
-    return _starting(o, state) if _can_submit(o) else _without_client(o, state)
+    if o.applications:
+        return _settle(o, state, mirror.newest(o.applications))
+    return _starting(o, state) if o.can_submit else _without_client(o, state)
 
 
 def _from_jar(o: HadoopObservation, state: JobState) -> Desired:
     """Follow a job from a jar: a client submits any number of applications, and its exit decides."""
     pod = _client(o, state)
-    if _can_submit(o):
-        return _running(o, state) if _applications(o) else _starting(o, state)
+    if o.can_submit:
+        return _running(o, state) if o.applications else _starting(o, state)
     if _has_succeeded(pod):
         return _succeed(o, state)
-    return _failed(o, state, _LOST) if pod is None and _applications(o) else _without_client(o, state)
+    return _failed(o, state, _LOST) if pod is None and o.applications else _without_client(o, state)
 
 
 def _without_cluster(o: HadoopObservation, state: JobState) -> Desired:
@@ -297,7 +283,6 @@ def _submitting(o: HadoopObservation, state: JobState) -> Desired:
 
 
 def _starting(o: HadoopObservation, state: JobState) -> Desired:
-    """Return the plan for a client that has not submitted yet."""
     pod = _client(o, state)
     is_stale = pod is not None and o.cluster is not None and pod.settings not in ("", o.cluster.settings)
     if pod is not None and is_stale and pod.state in (PodLife.UNPLACED, PodLife.STARTING):
@@ -337,7 +322,7 @@ def _clients_of_other_attempts(o: HadoopObservation, state: JobState) -> Sequenc
 
 def _settle(o: HadoopObservation, state: JobState, application: ApplicationFigures) -> Desired:
     """Count the result of an application, once its client has ended and its counters are there, or time is over."""
-    is_complete = not _can_submit(o) and bool(application.counters)
+    is_complete = not o.can_submit and bool(application.counters)
     if not is_complete and o.now_s < (o.all_ended_s if o.all_ended_s is not None else o.now_s) + LAST_WORDS_S:
         return dataclasses.replace(_running(o, state), recheck_at_s=o.now_s + SOON_S)
     if application.final == "SUCCEEDED":
@@ -379,7 +364,7 @@ def _in_progress(
         dataclasses.replace(state, phase=phase),
         now_s=o.now_s,
         running=int(pod is not None and pod.state is PodLife.RUNNING)
-        + sum(not application.has_ended for application in _applications(o)),
+        + sum(not application.has_ended for application in o.applications),
         problem=problem,
         waiting=waiting,
         diagnosis=o.diagnosis,

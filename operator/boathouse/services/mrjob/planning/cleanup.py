@@ -20,8 +20,7 @@ from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 GIVE_UP_S: Final = 600.0
-MAX_ATTEMPTS: Final = 5
-"""Maximum attempts of the cleanup task, for user and infrastructure errors alike."""
+MAX_ATTEMPTS: Final = 5  # maximum attempts of the cleanup task, for user and infrastructure errors alike
 
 
 def begin(job: Job, state: JobState, now_s: float) -> JobState:
@@ -57,7 +56,6 @@ def plan(all_steps: Observation, observation: Observation, job_state: JobState) 
 
 
 def _begun(observation: Observation, state: JobState) -> JobState:
-    """Return the state, with the clean-up begun if it is due and the job left something."""
     job = observation.job
     if state.condition(ConditionType.CLEANED_UP) is not None:
         return state
@@ -90,7 +88,6 @@ def _deadline_s(state: JobState) -> float:
 
 
 def _advance(observation: Observation, state: JobState, settlement: settle.Settlement) -> JobState:
-    """Return the state with the settlement, and with the outcome of the clean-up if it has ended."""
     state = dataclasses.replace(
         state,
         stages={**state.stages, **settlement.stages},

@@ -16,35 +16,25 @@ from boathouse_policies import fspy
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SizeView:
-    """What is known of a job's size with a profile that orders jobs by size.
-
-    Attributes:
-        may_probe: Whether the chart lets jobs be probed.
-        patience_s: How long a probe may be pending, and how long it may run.
-    """
+    """What is known of a job's size with a profile that orders jobs by size."""
 
     prediction: fspy.Prediction | None
     wants_probe: bool = False
-    may_probe: bool = True
+    may_probe: bool = True  # the chart lets jobs be probed
     probe: AttemptPod | None = None
-    patience_s: float = 600.0
+    patience_s: float = 600.0  # how long a probe may be pending, and how long it may run
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobObservation:
-    """What the planners of jobs with pods of their own and of jobs on Hadoop clusters get.
-
-    Attributes:
-        missing: messages about missing ConfigMaps of the job's files.
-        diagnosis: why tasks are pending; None if the scheduler has no pending tasks of the job.
-    """
+    """What the planners of jobs with pods of their own and of jobs on Hadoop clusters get."""
 
     job: Job
     state: JobState
     now_s: float
     limits: Limits
-    missing: Sequence[str] = ()
-    diagnosis: reasons.JobDiagnosis | None = None
+    missing: Sequence[str] = ()  # messages about missing ConfigMaps of the job's files
+    diagnosis: reasons.JobDiagnosis | None = None  # None if the scheduler has no pending tasks of the job
 
     @property
     def lacks_files(self) -> Problem:
@@ -55,45 +45,27 @@ class JobObservation:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Observation(JobObservation):
-    """Input of the planner.
-
-    Attributes:
-        stored: the complete plan in ConfigMaps, with the digest of the status or of setup's result.
-        posted: the plan that setup posted, if this process still has it.
-        failed_s: times of recent failures by task name, if this process still has them.
-        seconds: requested second attempts of running tasks, without pods.
-        namespace_terminating: whether the namespace of a deleted job is being deleted too.
-        size: what is known of its size; None with a profile that does not predict sizes.
-        lends_cpu: whether policies suspend reduces that lack map output.
-        may_suspend: whether the chart lets reduces be suspended at all.
-    """
+    """Input of the planner."""
 
     pods: Sequence[AttemptPod]
-    stored: mrjob_status.PlanStatus | None = None
-    posted: mrjob_status.PlanStatus | None = None
-    failed_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    seconds: Sequence[Attempt] = ()
+    stored: mrjob_status.PlanStatus | None = None  # in ConfigMaps, with the digest of the status or of setup's result
+    posted: mrjob_status.PlanStatus | None = None  # by setup, if this process still has it
+    failed_s: Mapping[str, float] = dataclasses.field(default_factory=dict)  # recent failures by task name
+    seconds: Sequence[Attempt] = ()  # requested second attempts of running tasks, without pods
     namespace_terminating: bool = False
-    size: SizeView | None = None
-    lends_cpu: bool = False
-    may_suspend: bool = True
+    size: SizeView | None = None  # None with a profile that does not predict sizes
+    lends_cpu: bool = False  # policies suspend reduces that lack map output
+    may_suspend: bool = True  # the chart lets reduces be suspended at all
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """Output of the planner. The fields are carried out in this order.
-
-    Attributes:
-        write_plan: store the posted plan in ConfigMaps, then reconcile again.
-        waiting: all pending attempts; replaces those submitted before.
-        settlement: the newly settled attempts.
-        cleaning: whether a clean-up is in progress, so that the job must not be deleted.
-    """
+    """Output of the planner. The fields are carried out in this order."""
 
     state: JobState
-    write_plan: bool = False
+    write_plan: bool = False  # store the posted plan in ConfigMaps, then reconcile again
     delete: Sequence[AttemptPod] = ()
-    waiting: Sequence[Attempt] = ()
+    waiting: Sequence[Attempt] = ()  # all that are pending, in place of those submitted before
     recheck_at_s: float | None = None
-    cleaning: bool = False
+    cleaning: bool = False  # a clean-up is in progress, so the job must not be deleted
     settlement: Settlement = dataclasses.field(default_factory=Settlement)

@@ -48,12 +48,11 @@ def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> 
 
 def plan(observation: Observation) -> Desired:
     """Return the next actions of the job."""
-    everything, step = observation, observation.state.step
+    everything, step, suspend = observation, observation.state.step, observation.job.spec.suspend
     observation = dataclasses.replace(observation, pods=[pod for pod in everything.pods if pod.step == step])
     state = _accept_plan(observation)
     if state.finished or observation.job.deleting_since_s is not None:
         return cleanup.plan(everything, observation, state)
-    suspend = observation.job.spec.suspend
     if observation.missing and state.plan is None and not everything.pods and not suspend:
         return _held(observation, state)
     stage_type = steps.current(state, observation.job)
@@ -129,9 +128,9 @@ def _plan_at_hand(observation: Observation, settlement: Settlement) -> bool:
     stage.winner[0] = 0
     stage.infrastructure_failures[0] += stage.last[0] - stage.settled(0)
     lost = Ending(reason=names.Reason.PLAN_LOST, message="the operator restarted", user_error=False)
-    settlement.failures.append(failure("setup", stage.last[0], None, lost))
-    again = Attempt(task_type=TaskType.SETUP, index=0, number=stage.last[0] + 1, step=observation.state.step)
-    settlement.waiting.append(again)
+    number, step = stage.last[0], observation.state.step
+    settlement.failures.append(failure("setup", number, None, lost))
+    settlement.waiting.append(Attempt(task_type=TaskType.SETUP, index=0, number=number + 1, step=step))
     return False
 
 
@@ -188,7 +187,10 @@ def _describe(observation: Observation, state: JobState, stage_type: TaskType, s
         return conditions.finished(state, None, observation.now_s)
     verdict = settlement.verdict or steps.overdue(observation.job, state, observation.now_s)
     if verdict is not None:
-        return conditions.finished(state, steps.with_leftovers(verdict, observation, state), observation.now_s)
+        if state.plan is not None and observation.job.spec.clean_up == "Never":
+            remains = f"its work folder remains: remove {observation.job.work_url}"
+            verdict = dataclasses.replace(verdict, message=f"{verdict.message} ({remains})")
+        return conditions.finished(state, verdict, observation.now_s)
     if observation.job.spec.suspend:
         return conditions.suspended(state, observation.now_s, live=sum(pod.state.is_live for pod in observation.pods))
     stage = steps.current(state, observation.job)

@@ -6,7 +6,6 @@ A probe runs once. Its phase is in the status before its pod is created, so a ne
     Pending, Running -> Failed, Withdrawn
 """
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -23,6 +22,8 @@ from boathouse_policies import model as policy
 from boathouse_task.contract import TaskType
 
 UNDER_WAY: Final = frozenset({"Pending", "Running"})
+_WITHDRAWN: Final = {"probe": "Withdrawn"}
+_CONDITION: Final = names.ConditionType.SIZE_PREDICTED
 _GIB: Final = 1 << 30
 _WORK: Final = (TaskType.MAP, TaskType.REDUCE, TaskType.UBER)
 _ORIGINS: Final = {
@@ -45,12 +46,15 @@ _PROBES: Final[Mapping[ProbePhase, tuple[str, str]]] = {
 """Reason and message of the condition `SizePredicted` without a prediction, by the phase of the probe."""
 
 
-def predicted(state: JobState, job: Job, view: SizeView, used_byte_s: float, now_s: float) -> JobState:
-    """Return the state with its predicted and used size, its probe's phase, and the condition `SizePredicted`.
+def predicted(state: JobState, job: Job, view: SizeView | None, used_byte_s: float, now_s: float) -> JobState:
+    """Return the state with the condition `SizePredicted`, the predicted and used size, and the probe's phase.
 
-    `used_byte_s` is what the attempts used that were settled in this reconcile.
+    Without a view, the profile does not order jobs by size any more: a probe that is under way is withdrawn.
     """
     former = state.prediction or Prediction()
+    if view is None:
+        is_withdrawn = former.probe in UNDER_WAY
+        return _with_prediction(state, former.model_copy(update=_WITHDRAWN), now_s) if is_withdrawn else state
     changes = _size(former, view.prediction, state) if view.prediction is not None else {}
     if used_byte_s:
         changes["used_memory_seconds"] = round((former.used_memory_seconds or 0.0) + used_byte_s / _GIB, 6)
@@ -59,20 +63,9 @@ def predicted(state: JobState, job: Job, view: SizeView, used_byte_s: float, now
         changes["sampled_fraction"] = _sampled(view.probe, state.plan.bytes)
     prediction = former.model_copy(update=changes)
     if state.phase == "Succeeded" and prediction.memory_seconds and prediction.used_memory_seconds:
-        prediction = prediction.model_copy(
-            update={"error": round(prediction.memory_seconds / prediction.used_memory_seconds - 1, 3)}
-        )
-    if prediction == Prediction():
-        return state
-    return _with_condition(dataclasses.replace(state, prediction=prediction), prediction, now_s)
-
-
-def withdrawn(state: JobState, now_s: float) -> JobState:
-    """Return the state without the probe that is under way: the profile does not order jobs by size any more."""
-    if state.prediction is None or state.prediction.probe not in UNDER_WAY:
-        return state
-    prediction = state.prediction.model_copy(update={"probe": "Withdrawn"})
-    return _with_condition(dataclasses.replace(state, prediction=prediction), prediction, now_s)
+        error = round(prediction.memory_seconds / prediction.used_memory_seconds - 1, 3)
+        prediction = prediction.model_copy(update={"error": error})
+    return state if prediction == Prediction() else _with_prediction(state, prediction, now_s)
 
 
 def _size(former: Prediction, predicted_size: fspy.Prediction, state: JobState) -> dict[str, Any]:
@@ -80,15 +73,15 @@ def _size(former: Prediction, predicted_size: fspy.Prediction, state: JobState) 
     ended = any(state.stages[stage].succeeded for stage in _WORK if stage in state.stages)
     if former.source is not None or (ended and predicted_size.source is fspy.Source.STATED):
         return {}
-    seconds_per_task = {
-        stage: round(predicted_size.seconds.get(policy.Stage(stage.value), 0.0) / max(1, state.stages[stage].total), 3)
-        for stage in (TaskType.MAP, TaskType.REDUCE)
-        if stage in state.stages
-    }
+
+    def per_task(stage: TaskType) -> float | None:
+        seconds = predicted_size.seconds.get(policy.Stage(stage.value), 0.0) / max(1, state.total(stage))
+        return round(seconds, 3) if stage in state.stages else None
+
     return {
         "source": predicted_size.source.value,
-        "map_seconds": seconds_per_task.get(TaskType.MAP),
-        "reduce_seconds": seconds_per_task.get(TaskType.REDUCE) or None,
+        "map_seconds": per_task(TaskType.MAP),
+        "reduce_seconds": per_task(TaskType.REDUCE) or None,
         "memory_seconds": round(predicted_size.byte_seconds / _GIB, 3),
     }
 
@@ -106,24 +99,16 @@ def _probe(
         return "Succeeded", None
     if is_over:
         return "Withdrawn", None
-    if failure := _failure(former, state, view, now_s):
-        return "Failed", str(failure)
-    return ("Running" if _is_running(pod) else former.probe), None
-
-
-def _failure(former: Prediction, state: JobState, view: SizeView, now_s: float) -> str:
-    pod = view.probe
+    is_running, since_s, failure = pod is not None and pod.state is PodLife.RUNNING, state.since_s(_CONDITION), ""
     if pod is not None and pod.ending is not None:
-        return pod.ending.reason
-    if former.probe == "Running" and pod is None:
-        return names.Reason.POD_LOST
-    since_s = state.since_s(names.ConditionType.SIZE_PREDICTED)
-    most_s = view.patience_s * (2 if _is_running(pod) else 1)
-    return names.Reason.PROBE_TIMEOUT if since_s is not None and now_s > since_s + most_s else ""
-
-
-def _is_running(pod: AttemptPod | None) -> bool:
-    return pod is not None and pod.state is PodLife.RUNNING
+        failure = pod.ending.reason
+    elif former.probe == "Running" and pod is None:
+        failure = names.Reason.POD_LOST
+    elif since_s is not None and now_s > since_s + view.patience_s * (2 if is_running else 1):
+        failure = names.Reason.PROBE_TIMEOUT
+    if failure:
+        return "Failed", str(failure)
+    return ("Running" if is_running else former.probe), None
 
 
 def _sampled(probe: AttemptPod, input_bytes: int) -> float | None:
@@ -131,12 +116,12 @@ def _sampled(probe: AttemptPod, input_bytes: int) -> float | None:
     return round(min(1.0, max(0, counters.get("Sampled bytes", 0)) / input_bytes), 6) if input_bytes else None
 
 
-def _with_condition(state: JobState, prediction: Prediction, now_s: float) -> JobState:
-    kind = names.ConditionType.SIZE_PREDICTED
+def _with_prediction(state: JobState, prediction: Prediction, now_s: float) -> JobState:
+    changes: list[conditions.Condition] = []
     if prediction.source is not None:
         message = f"{prediction.memory_seconds:.1f} GiB·s of memory {_ORIGINS[prediction.source]}"
-        return conditions.with_conditions(state, now_s, (kind, True, prediction.source, message))
-    if prediction.probe is None:
-        return state
-    reason, message = _PROBES[prediction.probe]
-    return conditions.with_conditions(state, now_s, (kind, False, reason, message.format(reason=prediction.reason)))
+        changes.append((_CONDITION, True, prediction.source, message))
+    elif prediction.probe is not None:
+        reason, message = _PROBES[prediction.probe]
+        changes.append((_CONDITION, False, reason, message.format(reason=prediction.reason)))
+    return conditions.with_conditions(state, now_s, *changes, prediction=prediction)

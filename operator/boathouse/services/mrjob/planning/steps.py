@@ -1,4 +1,4 @@
-"""Move a job through its steps and stages, and end it: suspension, the deadline, early reduces. Pure.
+"""Move a job through its steps and stages, and end it: suspension, the deadline, early reduces, progress. Pure.
 
 A setup task plans each step from the output of the previous step. Then the maps and reduces of the step run, or one
 uber task instead. The commit follows the last step.
@@ -10,9 +10,10 @@ lack CPU if policies suspend reduces, which frees their CPU.
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrjob import settle
@@ -21,17 +22,17 @@ from boathouse.services.mrjob.job_state import JobState, StageState
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning.observation import Observation
 from boathouse_policies import model as policy
+from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
-HALT: Final = settle.StageControl()
-"""All attempts end, and no attempt starts."""
-HOLD: Final = settle.StageControl(indices=frozenset())
-"""Running attempts continue, and no attempt starts."""
-PREEMPTION_DELAY_S: Final = 10.0
-"""How long a map is pending before a reduce of its job is preempted."""
-PREEMPTION_DELAY_WITH_LENDING_S: Final = 60.0
-"""The same for a map that lacks CPU, if policies suspend reduces."""
+HALT: Final = settle.StageControl()  # all attempts end, and no attempt starts
+HOLD: Final = settle.StageControl(indices=frozenset())  # running attempts continue, and no attempt starts
+PREEMPTION_DELAY_S: Final = 10.0  # how long a map is pending before a reduce of its job is preempted
+PREEMPTION_DELAY_WITH_LENDING_S: Final = 60.0  # the same for a map that lacks CPU, if policies suspend reduces
 _FIRST_CHECK_S: Final = 2.0
+_ALL: Final = 100
+_WORK: Final = (TaskType.MAP, TaskType.REDUCE)
+_SUMMED: Final = ("records_in", "records_out", "bytes_in", "bytes_out", "spilled_records")
 
 
 def current(state: JobState, job: Job) -> TaskType:
@@ -64,10 +65,7 @@ def settled(
     limits: settle.Limits | None = None,
     former: settle.Settlement | None = None,
 ) -> settle.Settlement:
-    """Settle the attempts of a stage. The result is added to `former`, of one that runs concurrently, if there is one.
-
-    `limits` are by default those of the stage.
-    """
+    """Settle the attempts of a stage, by its own limits; `former` is the result of one that runs concurrently."""
     spec, stage = observation.job.stage(task_type, state.step), state.stages[task_type].copy()
     own_limits = {"max_attempts": spec.max_attempts, "failures_max_percent": spec.failures_max_percent}
     # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
@@ -185,9 +183,31 @@ def deadline_s(job: Job, state: JobState) -> float:
     return math.inf if limit_s is None or state.start_s is None or job.spec.suspend else state.start_s + limit_s
 
 
-def with_leftovers(verdict: Problem, observation: Observation, state: JobState) -> Problem:
-    """Return the verdict with the URL of the work folder in its message, if no task will remove the folder."""
-    if state.plan is None or observation.job.spec.clean_up != "Never":
-        return verdict
-    message = f"{verdict.message} (its work folder remains: remove {observation.job.work_url})"
-    return dataclasses.replace(verdict, message=message)
+def with_progress(
+    state: JobState, job: Job, pods: Sequence[AttemptPod], reports: Mapping[str, contract.TaskReport]
+) -> JobState:
+    """Return the state with its percentage and the sums of the running tasks' reports."""
+    pods = [pod for pod in pods if pod.state is PodLife.RUNNING and pod.name in reports and pod.step == state.step]
+    running = [(pod, reports[pod.name]) for pod in pods]
+    sums = {name: contract.clamp(sum(getattr(report, name) for _, report in running)) for name in _SUMMED}
+    total = mrjob_status.RunningSums(tasks=len(running), **sums) if running else None
+    return dataclasses.replace(state, percent=_percent(state, job, running), running=total)
+
+
+def _percent(state: JobState, job: Job, running: Sequence[tuple[AttemptPod, contract.TaskReport]]) -> int:
+    """Return the percentage: all tasks of a step and all steps have equal weight; 100 only for complete output."""
+    if state.phase == "Succeeded":
+        return _ALL
+    stages = [state.stages[task_type] for task_type in _WORK if task_type in state.stages]
+    total = sum(stage.total for stage in stages)
+    parts: dict[tuple[TaskType, int], float] = {}
+    for pod, report in running:
+        key = (pod.task_type, pod.index)
+        parts[key] = max(parts.get(key, 0.0), min(1.0, max(0.0, report.progress)))
+    done = sum(stage.succeeded for stage in stages) + sum(
+        part
+        for (kind, index), part in parts.items()
+        if kind in _WORK and kind in state.stages and not state.stages[kind].winner[index]
+    )
+    here = max(done / total, parts.get((TaskType.UBER, 0), 0.0)) if total else 0.0
+    return min(_ALL - 1, int(_ALL * (state.step + here) / len(job.steps)))
