@@ -27,14 +27,14 @@ def on_a_node(name):
 async def test_a_list_that_the_watch_cache_cannot_answer_yet_is_retried(api, pods):
     api.add(on_a_node("p"))
     api.fail_next("list pods", times=3, **BEHIND)
-    assert [pod.metadata.name for pod in (await pods.list(catalogue.PODS)).items] == ["p"]
+    assert [pod.metadata.name for pod in (await pods.read_all(catalogue.PODS)).items] == ["p"]
     assert len(api.called("list pods")) == 4
 
 
 async def test_a_list_that_fails_for_good_ends_the_benchmark(api, pods):
     api.fail_next("list pods", times=4, **BEHIND)
     with pytest.raises(errors.ServerError, match="504 Timeout"):
-        await pods.list(catalogue.PODS)
+        await pods.read_all(catalogue.PODS)
 
 
 async def test_the_stopwatch_counts_on_after_lists_and_watches_that_failed(api, pods):
