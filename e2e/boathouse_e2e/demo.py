@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Final
 import obstore
 from rich import box, console, table
 
-from boathouse_cli import changing, explain, gateway, kinds, model, picture, reading, tables
-from boathouse_cli import errors as cli_errors
+from boathouse_cli import changing, errors as cli_errors, explain, gateway, kinds, model, picture, reading, tables
 from boathouse_e2e import catalogue, corpus, errors, images, install, paths, providers, storage, tools
 from boathouse_e2e.spec import Cluster, ClusterSpec
 

@@ -11,8 +11,7 @@ import sys
 from unittest import mock
 
 from boathouse import main
-from boathouse_lab.board.parts import POLICIES as PARTS
-from boathouse_lab.board.parts import build
+from boathouse_lab.board.parts import POLICIES as PARTS, build
 from boathouse_policies import profiles
 
 __all__ = ["PARTS", "build"]

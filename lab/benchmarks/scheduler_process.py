@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import support
-from boathouse.cluster import client, config, election
-from boathouse.cluster import events as event_writer
+from boathouse.cluster import client, config, election, events as event_writer
 from boathouse.resources import names
 from boathouse.resources.config import LeaseConfig
 from boathouse.scheduling import assembly, scheduler

@@ -9,8 +9,7 @@ from typing import Final
 import kopf
 
 from boathouse import handlers
-from boathouse.cluster import client, config, election, errors, retries, server_time
-from boathouse.cluster import events as event_writer
+from boathouse.cluster import client, config, election, errors, events as event_writer, retries, server_time
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly, options, shadow

@@ -9,11 +9,9 @@ import msgspec
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.resources.mrcluster.names import ConditionType as ClusterCondition
-from boathouse.resources.mrcluster.names import Reason as ClusterReason
+from boathouse.resources.mrcluster.names import ConditionType as ClusterCondition, Reason as ClusterReason
 from boathouse.resources.names import ConditionType, Reason
-from boathouse.resources.sparkapp.names import ConditionType as SparkCondition
-from boathouse.resources.sparkapp.names import Reason as SparkReason
+from boathouse.resources.sparkapp.names import ConditionType as SparkCondition, Reason as SparkReason
 from boathouse_cli import decisions, model, mrclusters
 from boathouse_cli.mrclusters import STATIC, MRCluster
 from boathouse_cli.usage import Queue

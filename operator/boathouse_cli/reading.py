@@ -12,8 +12,7 @@ import typer
 from rich import console, live, progress_bar, table, text
 
 from boathouse.resources import names
-from boathouse_cli import explain as explaining
-from boathouse_cli import kinds, model, mrclusters, options, picture, tables, usage
+from boathouse_cli import explain as explaining, kinds, model, mrclusters, options, picture, tables, usage
 from boathouse_cli.errors import CommandError, ExitCode, UsageError
 from boathouse_cli.gateway import CONFIG, Gateway
 

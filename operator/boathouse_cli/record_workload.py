@@ -24,8 +24,7 @@ from typing import Final
 import msgspec
 from rich import console
 
-from boathouse_cli import kinds, record_keeping, record_lines
-from boathouse_cli import model as models
+from boathouse_cli import kinds, model as models, record_keeping, record_lines
 from boathouse_cli.errors import UsageError
 from boathouse_policies import model
 from boathouse_sim import neutral

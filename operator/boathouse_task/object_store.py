@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import obstore
-from obstore import exceptions
-from obstore import store as stores
+from obstore import exceptions, store as stores
 
 from boathouse_task import contract, errors, locations
 
 if TYPE_CHECKING:
-    from obstore.store import ObjectStore as Obstore
-    from obstore.store import S3Config as ObstoreS3Config
+    from obstore.store import ObjectStore as Obstore, S3Config as ObstoreS3Config
 
 
 _STAGED = re.compile(r"[^#]*#[0-9]+")  # names that obstore keeps for files that it writes

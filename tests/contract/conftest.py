@@ -15,8 +15,7 @@ from boathouse.cluster import catalogue, client, config
 from boathouse.resources.mrcluster.status import MRCLUSTER
 from boathouse.resources.mrjob.status import MRJOB
 from boathouse.resources.sparkapp.status import SPARKAPP
-from boathouse_e2e import ahead, demo, waiting
-from boathouse_e2e import catalogue as programs
+from boathouse_e2e import ahead, catalogue as programs, demo, waiting
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.spec import Cluster, ClusterSpec
 

@@ -12,8 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from boathouse.cluster import catalogue, client, config, election, errors, informer, retries, store, wire
-from boathouse.cluster import events as event_writer
+from boathouse.cluster import (
+    catalogue,
+    client,
+    config,
+    election,
+    errors,
+    events as event_writer,
+    informer,
+    retries,
+    store,
+    wire,
+)
 from boathouse.resources.config import LeaseConfig
 from boathouse.services.frame.related_objects import RelatedObjects
 

@@ -8,8 +8,7 @@ import pytest
 
 from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
-from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.resources.mrjob import status
+from boathouse.resources.mrjob import names as mrjob_names, status
 from boathouse.services.mrjob.model import MRJOBS
 
 pytestmark = pytest.mark.usefixtures("crds")

@@ -9,8 +9,7 @@ import pytest
 
 from boathouse.resources import names
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrcluster import files, model
-from boathouse.services.mrcluster import pods as cluster_pods
+from boathouse.services.mrcluster import files, model, pods as cluster_pods
 from boathouse.services.mrcluster.planning.observation import NodePod
 from boathouse.services.progress import limits
 from boathouse_e2e import hadoop_pods

@@ -4,9 +4,7 @@ import sys
 from pathlib import Path
 
 from boathouse_cli.errors import CommandError, ExitCode
-from boathouse_lab.board import page as board_page
-from boathouse_lab.board import results as board_results
-from boathouse_lab.board import summary
+from boathouse_lab.board import page as board_page, results as board_results, summary
 from boathouse_lab.board.plan import Plan
 from boathouse_lab.board.summary import Cell
 from boathouse_lab.cli import reproducing

@@ -18,9 +18,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from boathouse_lab.reproduce import fspy_claims as claims
-from boathouse_lab.reproduce import fspy_figures as pictures
-from boathouse_lab.reproduce import fspy_found, fspy_oracle, fspy_predicted, fspy_sweeps
+from boathouse_lab.reproduce import (
+    fspy_claims as claims,
+    fspy_figures as pictures,
+    fspy_found,
+    fspy_oracle,
+    fspy_predicted,
+    fspy_sweeps,
+)
 from boathouse_lab.reproduce.fspy_found import Found
 from boathouse_lab.reproduce.fspy_predicted import Predicted
 from boathouse_lab.reproduce.fspy_runs import FAIR, FSPY, Case, Prediction, Run, carry_out

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.decisions import __main__ as command
-from benchmarks.decisions import compare, journal, scenarios
+from benchmarks.decisions import __main__ as command, compare, journal, scenarios
 from tests.builders import core
 
 if TYPE_CHECKING:

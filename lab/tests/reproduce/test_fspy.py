@@ -12,8 +12,7 @@ from boathouse_lab.reproduce.fspy_rcp import Scale
 from boathouse_lab.reproduce.fspy_runs import FAIR, FSPY, Case, Run, simulate
 from boathouse_lab.reproduce.fspy_setting import Setting
 from boathouse_lab.reproduce.fspy_workload import HeldOut
-from boathouse_lab.reproduce.study import Form
-from boathouse_lab.reproduce.study import Scale as Size
+from boathouse_lab.reproduce.study import Form, Scale as Size
 from boathouse_sim import fluid
 from tests.builders.reproductions import assert_catalogued
 

@@ -6,8 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from boathouse_lab.reproduce import studies
-from boathouse_lab.reproduce import study as frame
+from boathouse_lab.reproduce import studies, study as frame
 from boathouse_lab.reproduce.ila import (
     benefits,
     exact,

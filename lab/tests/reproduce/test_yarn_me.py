@@ -6,8 +6,7 @@ import json
 import pytest
 
 from boathouse_lab.reproduce import study as frame
-from boathouse_lab.reproduce.yarn_me import case as cases
-from boathouse_lab.reproduce.yarn_me import disk, models, peers, spilling, table1, table2_cases, wrong
+from boathouse_lab.reproduce.yarn_me import case as cases, disk, models, peers, spilling, table1, table2_cases, wrong
 from boathouse_lab.reproduce.yarn_me.cluster import Cluster
 from boathouse_lab.reproduce.yarn_me.cluster_cases import VARIANTS
 from boathouse_lab.reproduce.yarn_me.experiment import Experiment

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from boathouse.cluster import boundary, catalogue, client, election, events, wire
-from boathouse.scheduling import gangs, limits, pod_conditions, reasons, refusals, writer
-from boathouse.scheduling import shadow as shadows
+from boathouse.scheduling import gangs, limits, pod_conditions, reasons, refusals, shadow as shadows, writer
 from boathouse.scheduling.jobs import Entry, Jobs
 from boathouse.scheduling.options import Options
 from boathouse.scheduling.pods import ownership, table

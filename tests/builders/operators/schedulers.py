@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from boathouse.cluster import events as event_writer
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.scheduling import assembly
-from boathouse.scheduling import options as scheduling_options
+from boathouse.scheduling import assembly, options as scheduling_options
 from boathouse.scheduling.pods import requests as pods_requests
 from boathouse.services.mrjob.model import MRJOBS
 from boathouse.telemetry import metrics

@@ -8,8 +8,7 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING, Any
 
-from boathouse.cluster import catalogue, client, errors, views
-from boathouse.cluster import events as event_writer
+from boathouse.cluster import catalogue, client, errors, events as event_writer, views
 from boathouse.scheduling import assembly, limits
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles

@@ -10,8 +10,7 @@ import numpy as np
 from boathouse.scheduling.pods import requests, translate
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import model
-from boathouse_policies.framework import affinity, judges
-from boathouse_policies.framework import eligibility as static
+from boathouse_policies.framework import affinity, eligibility as static, judges
 
 CASES = 120
 

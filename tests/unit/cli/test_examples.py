@@ -9,8 +9,7 @@ from collections import Counter
 import pytest
 import yaml
 
-from boathouse.resources.mrcluster import spec
-from boathouse.resources.mrcluster import status as mrcluster_status
+from boathouse.resources.mrcluster import spec, status as mrcluster_status
 from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.mrcluster import sizes

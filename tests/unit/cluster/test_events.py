@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from boathouse.cluster import catalogue, errors, server_time
-from boathouse.cluster import events as event_writer
+from boathouse.cluster import catalogue, errors, events as event_writer, server_time
 
 pytestmark = pytest.mark.looptime
 

@@ -12,8 +12,7 @@ import yaml
 
 from boathouse_e2e import catalogue, debian, gotoolchain, providers
 from boathouse_e2e.errors import ClusterError
-from boathouse_e2e.kind import capabilities, config, daemon, manifests, node_image
-from boathouse_e2e.kind import provider as kind
+from boathouse_e2e.kind import capabilities, config, daemon, manifests, node_image, provider as kind
 from boathouse_e2e.local import state
 from boathouse_e2e.local.layout import Layout
 from boathouse_e2e.shell import run

@@ -16,10 +16,8 @@ from aiohttp import web
 
 from boathouse.listening import listener
 from boathouse.listening.connections import Refusal
-from boathouse.services.progress import certificates
-from boathouse.services.progress import server as progress_server
-from boathouse.telemetry import health
-from boathouse.telemetry import server as telemetry_server
+from boathouse.services.progress import certificates, server as progress_server
+from boathouse.telemetry import health, server as telemetry_server
 from tests.wire.waiting import eventually
 
 KIB = 1024

@@ -11,8 +11,7 @@ import ssl
 import pytest
 from aiohttp import web
 
-from boathouse.listening import listener as listening
-from boathouse.listening import transports
+from boathouse.listening import listener as listening, transports
 from boathouse.listening.connections import Refusal
 from boathouse.services.progress import server as progress_server
 from tests.unit.listening.test_floods import tls_contexts

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_lab import table2
 from boathouse_policies import framework, model, profiles
 from boathouse_policies.baselines import Fifo
 from boathouse_sim.simulation import Instant
-from tests.builders import core, simulations
-from tests.builders import core_strategies as strategies
+from tests.builders import core, core_strategies as strategies, simulations
 from tests.builders.core_plain import plain_rankings
 from tests.builders.core_strategies import clusters, loaded_shell, loads
 

@@ -8,8 +8,7 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse.resources import config
 from boathouse_policies import framework, model, profiles

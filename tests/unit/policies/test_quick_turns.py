@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_policies.framework.turn_order import TurnOrder
 from tests.builders import core

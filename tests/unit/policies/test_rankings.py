@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_policies import framework, model
 from boathouse_policies.framework.candidates import Candidates, FewNodes, Table, candidates

@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_policies import framework, model, profiles
 from tests.builders import core

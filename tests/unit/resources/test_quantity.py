@@ -1,8 +1,7 @@
 """Quantities as Kubernetes reads them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse.resources import quantity
 

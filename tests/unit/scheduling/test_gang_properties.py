@@ -5,8 +5,7 @@ import itertools
 
 import hypothesis
 import msgspec
-from hypothesis import stateful
-from hypothesis import strategies as st
+from hypothesis import stateful, strategies as st
 
 from boathouse.cluster import wire
 from boathouse.scheduling import outcomes

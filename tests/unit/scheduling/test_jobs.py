@@ -6,8 +6,7 @@ from boathouse.cluster import wire
 from boathouse.resources.names import LABEL_JOB_UID, SCHEDULER_NAME
 from boathouse.scheduling import jobs
 from boathouse.scheduling.pods import facts, ownership, rows, table
-from boathouse.scheduling.volumes import book as volume_book
-from boathouse.scheduling.volumes import rules
+from boathouse.scheduling.volumes import book as volume_book, rules
 from boathouse_policies import framework, model
 from tests.builders.manifests import container, owner_view, pod_facts, pod_view
 

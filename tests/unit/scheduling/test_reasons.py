@@ -4,11 +4,9 @@ import collections
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from boathouse.cluster import views as device_views
-from boathouse.cluster import wire
+from boathouse.cluster import views as device_views, wire
 from boathouse.scheduling import reasons
 from boathouse.scheduling.pods import indexes
 from boathouse_policies import model

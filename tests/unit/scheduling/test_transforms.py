@@ -7,8 +7,7 @@ import sys
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse.cluster import views, wire
 from boathouse.resources import names

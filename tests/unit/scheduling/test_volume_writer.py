@@ -7,8 +7,7 @@ from msgspec import structs
 
 from boathouse.cluster import errors, views
 from boathouse.scheduling import outcomes
-from boathouse.scheduling.volumes import book as volume_book
-from boathouse.scheduling.volumes import rules
+from boathouse.scheduling.volumes import book as volume_book, rules
 from boathouse.scheduling.volumes.objects import FAILED, PROVISIONING_FAILED, VolumeWriter
 from tests.builders import manifests
 

@@ -8,8 +8,7 @@ import pytest
 
 from boathouse.cluster import views, wire
 from boathouse.scheduling.pods import translate
-from boathouse.scheduling.volumes import book as volume_book
-from boathouse.scheduling.volumes import rules
+from boathouse.scheduling.volumes import book as volume_book, rules
 from boathouse_policies import model
 from tests.builders import manifests
 

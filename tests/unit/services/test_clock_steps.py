@@ -19,8 +19,7 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.status_codec import stripped
 from boathouse.services.mrcluster import agent
 from boathouse.services.mrjob import job_state
-from boathouse.services.progress import certificates
-from boathouse.services.progress import server as progress_server
+from boathouse.services.progress import certificates, server as progress_server
 from boathouse.services.progress.limits import Rejected
 from boathouse_task.cluster_contract import AgentReport
 from boathouse_task.contract import TaskType

@@ -2,8 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse.resources.pod_environment import literal
 from boathouse_task import contract

@@ -6,8 +6,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse.services.mrjob import splits as mrjob_splits
 from boathouse.services.progress import auth

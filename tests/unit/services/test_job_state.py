@@ -5,8 +5,7 @@ import dataclasses
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse.resources.mrjob import spec
 from boathouse.services.frame.status_codec import stripped

@@ -3,8 +3,7 @@
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse.resources.names import ConditionType
 from boathouse.services.frame.kind import Refusal

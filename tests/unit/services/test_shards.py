@@ -3,8 +3,7 @@
 import gzip
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse.services.mrjob import splits as mrjob_splits
 from boathouse_task import contract

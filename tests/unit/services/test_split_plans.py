@@ -4,8 +4,7 @@ import pytest
 
 from boathouse.cluster import errors
 from boathouse.services.frame.writes import NotLeading
-from boathouse.services.mrjob import split_plans
-from boathouse.services.mrjob import splits as mrjob_splits
+from boathouse.services.mrjob import split_plans, splits as mrjob_splits
 from tests.builders import mrjobs
 
 

@@ -7,8 +7,7 @@ from boathouse_task import hdfs, local, splits
 from boathouse_task.contract import HdfsAddress, InputFile, Plan
 from boathouse_task.rest import RestError
 from boathouse_task.splits import Block
-from tests.builders.task_hdfs import BLOCK_BYTES, NameNode, block
-from tests.builders.task_hdfs import web_hdfs as serving_blocks
+from tests.builders.task_hdfs import BLOCK_BYTES, NameNode, block, web_hdfs as serving_blocks
 from tests.builders.task_servers import http_server
 from tests.builders.tasks import SUM, WORDS
 

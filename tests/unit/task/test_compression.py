@@ -12,8 +12,7 @@ import zlib
 import cramjam
 import pytest
 from backports import zstd
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse_task import compression
 from boathouse_task.contract import InputFile, OutputFormat, Reason

@@ -1,8 +1,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse_task import lines, locations, reader, splits
 from boathouse_task.contract import LF_ONLY, InputFile, InputFormat, Split

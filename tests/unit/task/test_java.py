@@ -1,8 +1,7 @@
 """What Java makes of bytes and texts; `test_hadoop_streaming_cases` compares it with real Hadoop."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse_task import lines
 

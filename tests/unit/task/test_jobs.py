@@ -3,8 +3,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_task import counters, key_fields, local
 from boathouse_task.contract import LF_ONLY, FileSource, InputFormat, OutputFormat, Partitioner, Reason

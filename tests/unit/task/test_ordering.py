@@ -4,8 +4,7 @@ import decimal
 import functools
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_task import key_fields, mapoutput
 from boathouse_task.contract import Partitioner

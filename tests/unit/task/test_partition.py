@@ -1,8 +1,7 @@
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse_task import key_fields, mapoutput
 from boathouse_task.contract import Partitioner

@@ -5,8 +5,7 @@ import itertools
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_task import lines, reader
 from boathouse_task.contract import LF_ONLY, InputFormat, InputFormatType, OutputFormat

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse_task import __main__, contract, counters, environment, runner
 from boathouse_task.contract import Plan, Split, TaskResult, TaskSpec, TaskType, Timing

@@ -1,8 +1,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_task import counters, sorting
 from boathouse_task.contract import Partitioner

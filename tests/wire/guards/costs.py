@@ -7,8 +7,7 @@ import heapq
 from boathouse.cluster import views, wire
 from boathouse.resources.config import TenantLimits
 from boathouse.scheduling.pods import requests
-from boathouse.scheduling.volumes import book as volume_book
-from boathouse.scheduling.volumes import rules
+from boathouse.scheduling.volumes import book as volume_book, rules
 from boathouse.services.frame import status_writer
 from boathouse_policies import model
 from tests.builders import manifests

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 from concurrent import futures
 
-from boathouse.cluster import client as clients
-from boathouse.cluster import store
+from boathouse.cluster import client as clients, store
 from boathouse.scheduling.pods import requests
 from boathouse_e2e import invariants
 from boathouse_policies import framework, model

@@ -9,8 +9,7 @@ from boathouse_lab.reproduce.yarn_me.cluster import Cluster
 from boathouse_lab.reproduce.yarn_me.cluster_cases import VARIANTS
 from boathouse_lab.reproduce.yarn_me.experiment import PAPER
 from boathouse_lab.reproduce.yarn_me.models import Models
-from boathouse_lab.reproduce.yarn_me.peers import NAMES as PEERS
-from boathouse_lab.reproduce.yarn_me.peers import Peers
+from boathouse_lab.reproduce.yarn_me.peers import NAMES as PEERS, Peers
 from boathouse_lab.reproduce.yarn_me.scaling import Scaling
 from boathouse_lab.reproduce.yarn_me.sweep import Sweep
 from boathouse_lab.reproduce.yarn_me.wrong import Wrong

@@ -10,8 +10,7 @@ from typing import Any, Final, Protocol, TypedDict
 import pydantic
 
 from boathouse.cluster import catalogue
-from boathouse.resources import names
-from boathouse.resources import pod_template as pod_fields
+from boathouse.resources import names, pod_template as pod_fields
 from boathouse.scheduling.pods import translate
 from boathouse_policies import model
 from boathouse_task import contract

@@ -14,8 +14,7 @@ from typing import Final, Generic
 
 from prometheus_client import registry
 
-from boathouse.cluster import boundary, client, errors, server_time, wire
-from boathouse.cluster import events as event_writer
+from boathouse.cluster import boundary, client, errors, events as event_writer, server_time, wire
 from boathouse.resources import names
 from boathouse.services.frame import object_store, status_codec, status_writer, writes
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal, is_deleted, namespace_of, revision

@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from boathouse import failpoints
-from boathouse.cluster import catalogue, client, errors, wire
-from boathouse.cluster import events as event_writer
+from boathouse.cluster import catalogue, client, errors, events as event_writer, wire
 from boathouse.resources import names
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid
 from boathouse.services.frame.object_store import ObjectStore

@@ -6,9 +6,7 @@ from typing import Any, Final
 
 from boathouse.cluster import wire
 from boathouse.resources import quantity
-from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.resources.mrjob import spec
-from boathouse.resources.mrjob import steps as mrjob_steps
+from boathouse.resources.mrjob import names as mrjob_names, spec, steps as mrjob_steps
 from boathouse.resources.names import ANNOTATION_IDEAL_MEMORY, CONTAINER, Reason
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life

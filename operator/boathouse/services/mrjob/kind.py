@@ -29,8 +29,7 @@ from boathouse.services.mrjob.settle import Limits
 from boathouse.services.mrjob.split_plans import Plans
 from boathouse.services.mrjob.task_metrics import TaskMetrics
 from boathouse.services.mrjob.task_orders import TaskOrders
-from boathouse_policies import fspy, run_times
-from boathouse_policies import model as policy
+from boathouse_policies import fspy, model as policy, run_times
 from boathouse_policies.ikayak import suspension
 from boathouse_policies.profiles import guard
 

@@ -4,13 +4,14 @@ import dataclasses
 from typing import Final
 
 from boathouse.cluster import catalogue, wire
-from boathouse.resources import names, quantity, statuses
-from boathouse.resources import pod_environment as pod_storage
+from boathouse.resources import names, pod_environment as pod_storage, quantity, statuses
 from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig
-from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.resources.mrjob import spec as mrjob_spec
-from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.resources.mrjob import steps as mrjob_steps
+from boathouse.resources.mrjob import (
+    names as mrjob_names,
+    spec as mrjob_spec,
+    status as mrjob_status,
+    steps as mrjob_steps,
+)
 from boathouse.services.frame.admission import Applicant, applicant
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
 from boathouse.services.mrjob import on_cluster

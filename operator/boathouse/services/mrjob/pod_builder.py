@@ -7,8 +7,7 @@ from typing import Final
 import msgspec
 
 from boathouse.resources import names, quantity
-from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.resources.mrjob import spec as mrjob_spec
+from boathouse.resources.mrjob import names as mrjob_names, spec as mrjob_spec
 from boathouse.resources.pod_environment import literal
 from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest

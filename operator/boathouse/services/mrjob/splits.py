@@ -20,9 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from boathouse.resources import names
-from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.resources.mrjob import spec
-from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.resources.mrjob import names as mrjob_names, spec, status as mrjob_status
 from boathouse.services.frame import manifests
 from boathouse.services.mrjob.model import MRJOBS, Job
 from boathouse_task import contract

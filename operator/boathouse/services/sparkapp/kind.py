@@ -48,8 +48,7 @@ from boathouse.services.sparkapp.observation import (
     driver_pod,
     ended,
 )
-from boathouse_policies import model as policy
-from boathouse_policies import run_times
+from boathouse_policies import model as policy, run_times
 
 DELETED_AT_ONCE: Final = 100
 """Executors of a driver that ended that one reconcile deletes."""

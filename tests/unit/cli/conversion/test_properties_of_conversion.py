@@ -1,7 +1,6 @@
 """Whatever is converted is a SparkApp by the models, and nothing that users write raises."""
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from boathouse.resources.sparkapp.fields import is_closed
 from boathouse.resources.sparkapp.status import SparkApp

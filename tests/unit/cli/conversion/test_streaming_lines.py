@@ -11,8 +11,7 @@ from boathouse.resources.mrjob.spec import MRJobSpec
 from boathouse.services.mrjob.hadoop import options as hadoop_options
 from boathouse_cli.conversion import hadoop_lines
 from boathouse_cli.conversion.hadoop_options import COMPRESS, FIELDS
-from tests.streaming import jobs
-from tests.streaming import options as streaming_options
+from tests.streaming import jobs, options as streaming_options
 
 URLS = "-input s3a://b/in -output s3a://b/out -mapper cat"
 LIB = "org.apache.hadoop.mapred.lib"

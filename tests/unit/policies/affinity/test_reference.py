@@ -6,8 +6,7 @@ import dataclasses
 import random
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_policies import framework
 from tests.builders import core, core_affinity

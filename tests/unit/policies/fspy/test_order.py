@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from boathouse_policies import framework, fspy, model
 from boathouse_policies.framework.queue import unschedulable
-from boathouse_policies.fspy import Group
-from boathouse_policies.fspy import order as orders
+from boathouse_policies.fspy import Group, order as orders
 from tests.builders import core, core_fspy
 from tests.builders.core_fspy import features, map_stage, reduce_stage
 

@@ -1,8 +1,7 @@
 """Sizes and average parallelism bounds: eqs 3, 4, 5 and 9."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse_policies.fspy import jobs as shapes
 from boathouse_policies.fspy.jobs import Phase, Shape

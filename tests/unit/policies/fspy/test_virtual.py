@@ -1,8 +1,7 @@
 """The fair world: Algorithms 2 and 3, and eq. 10."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_policies.fspy import config, virtual
 from boathouse_policies.fspy.jobs import Shape

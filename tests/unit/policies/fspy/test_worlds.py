@@ -1,8 +1,7 @@
 """The fair worlds of queues and namespaces."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse_policies import fspy, model
 from boathouse_policies.fspy import virtual

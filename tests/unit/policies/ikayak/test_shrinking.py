@@ -4,8 +4,7 @@ import dataclasses
 import json
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_policies import framework, ikayak, model
 from boathouse_policies.ikayak import Shrink

@@ -1,7 +1,6 @@
 """How close nodes are to the waiting input of a class: the column against asking each node."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_policies import model
 from boathouse_policies.framework import Closeness, CycleState, Groups, PendingClass

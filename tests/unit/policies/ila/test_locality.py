@@ -1,8 +1,7 @@
 """Adaptive delay scheduling of ILA: equation 4 and Algorithm 2."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_policies import ila, model
 from boathouse_policies.framework import CycleState, PendingClass

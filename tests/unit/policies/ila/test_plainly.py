@@ -1,7 +1,6 @@
 """In the course of cycles ILA decides what it does when it judges all nodes anew for each class at each turn."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse_policies import ila, model
 from tests.builders import core

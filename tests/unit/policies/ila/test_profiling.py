@@ -1,8 +1,7 @@
 """Task profiling of ILA: equation 7."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse_policies import ila, model
 from boathouse_policies.ila import profiling

@@ -3,8 +3,7 @@
 import collections
 
 import hypothesis
-from hypothesis import stateful
-from hypothesis import strategies as st
+from hypothesis import stateful, strategies as st
 
 from boathouse.cluster import wire
 from boathouse.resources import names

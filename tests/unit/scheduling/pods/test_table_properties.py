@@ -5,8 +5,7 @@ import datetime as dt
 
 import hypothesis
 import msgspec
-from hypothesis import stateful
-from hypothesis import strategies as st
+from hypothesis import stateful, strategies as st
 
 from boathouse.cluster import wire
 from boathouse.scheduling.pods import ownership

@@ -1,7 +1,6 @@
 """How many unfinished objects of a namespace are admitted."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse.services.frame.admission import Admission
 from tests.builders.frame import unfinished_boat

@@ -1,8 +1,7 @@
 """Tags of jobs, and the applications with these tags that agents of clusters report."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.hadoop import Applications

@@ -2,8 +2,7 @@
 
 import hypothesis
 import pytest
-from hypothesis import stateful
-from hypothesis import strategies as st
+from hypothesis import stateful, strategies as st
 
 from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.kind import ObjectUid

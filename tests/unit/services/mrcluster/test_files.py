@@ -5,8 +5,7 @@ import xml.etree.ElementTree as ET
 
 import hypothesis
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse.resources.mrcluster import spec
 from boathouse.services.mrcluster import files

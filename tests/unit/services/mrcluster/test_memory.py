@@ -1,8 +1,7 @@
 """Memory of pods: divided among containers so that each heap fits, whatever the sizes are."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster import daemons, sizes

@@ -5,13 +5,11 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse.resources import crd
 from boathouse.resources.base import Condition
-from boathouse.resources.mrcluster import names
-from boathouse.resources.mrcluster import status as wire
+from boathouse.resources.mrcluster import names, status as wire
 from boathouse.resources.mrcluster.names import ConditionType, Role
 from boathouse.resources.mrcluster.status import LeavingNode, SizeChange, SizeReason
 from boathouse.services.frame import status_codec

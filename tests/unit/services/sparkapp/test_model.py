@@ -4,8 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.sparkapp.status import Attempt, FailureCounts

@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from boathouse.services.frame.pod_life import PodLife

@@ -5,8 +5,7 @@ import json
 
 import pytest
 from aiohttp import web
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse.services.sparkapp import rest, sizing
 from tests.wire import waiting

@@ -1,8 +1,7 @@
 """Requests are equal to those of Spark's own submission."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse.resources import quantity
 from boathouse.services.sparkapp import sizing

@@ -2,8 +2,7 @@
 
 import javaproperties
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from boathouse.services.sparkapp import user_properties
 

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from boathouse.resources import names
-from boathouse.resources.mrcluster import spec
-from boathouse.resources.mrcluster import status as wire
+from boathouse.resources.mrcluster import spec, status as wire
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
 from boathouse.services import hadoop
 from boathouse.services.frame import status_codec

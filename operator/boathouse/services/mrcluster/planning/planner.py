@@ -13,8 +13,7 @@ The state is written before anything is deleted, ordered or submitted. What is s
 """
 
 import dataclasses
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence, Set as AbstractSet
 from typing import Final
 
 from boathouse.resources.mrcluster.names import EventReason, Role

@@ -16,8 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from boathouse.resources import names, quantity
-from boathouse.resources.mrjob import spec
-from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.resources.mrjob import spec, status as mrjob_status
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrjob import conditions

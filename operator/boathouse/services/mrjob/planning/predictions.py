@@ -17,8 +17,7 @@ from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning.observation import SizeView
-from boathouse_policies import fspy
-from boathouse_policies import model as policy
+from boathouse_policies import fspy, model as policy
 from boathouse_task.contract import TaskType
 
 UNDER_WAY: Final = frozenset({"Pending", "Running"})

@@ -5,8 +5,7 @@ recorded, there are never fewer core nodes than at first, and once faults end th
 """
 
 import hypothesis
-from hypothesis import stateful
-from hypothesis import strategies as st
+from hypothesis import stateful, strategies as st
 
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster import model
