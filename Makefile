@@ -181,9 +181,9 @@ build/reports:
 
 .PHONY: manifests
 manifests: setup ## Write the CRDs from the models, under crds/ and into the chart, and the pages of commands and metrics
-	$(BIN)/python -m boathouse.resources.generate
-	$(BIN)/python -m boathouse_cli.reference
-	$(BIN)/python -m boathouse.metrics_page
+	$(BIN)/python -m boathouse_e2e.crd_files
+	$(BIN)/python -m boathouse_e2e.commands_page
+	$(BIN)/python -m boathouse_e2e.metrics_page
 
 .PHONY: pyspark
 pyspark: setup ## Install pyspark into build/pyspark, for recordings and benchmarks (SPARK=3.5: of another version; downloads 450 MB)

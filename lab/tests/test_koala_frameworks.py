@@ -6,13 +6,13 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from boathouse_lab.invariants import Invariants
 from boathouse_lab.koala import Disks, Hadoop, HadoopJob, Program
 from boathouse_lab.koala.tracker import JobBook, Tracker
 from boathouse_policies import koala, model
 from boathouse_policies.koala import Config, Policy
 from boathouse_sim import conditions, topology, work
 from boathouse_sim.conditions import Outage, Outages
-from boathouse_sim.invariants import Invariants
 from boathouse_sim.topology import Host
 from boathouse_sim.workload import Cluster
 from tests.builders import simulations

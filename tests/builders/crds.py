@@ -7,14 +7,15 @@ import pathlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from boathouse.resources import crd, generate
+from boathouse.resources import crd
+from boathouse_e2e import crd_files
 from tests.spark import keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DOCS = pathlib.Path(__file__).parents[2] / "docs/reference"
-_DEFINITIONS = {definition.kind: definition for definition in generate.ALL}
+_DEFINITIONS = {definition.kind: definition for definition in crd_files.ALL}
 SPARK_KUBERNETES_KEYS = [key for key in keys.read() if key.startswith(keys.PREFIX_OF_KUBERNETES)]
 """The keys for Kubernetes of all supported versions of Spark; some end with a dot."""
 _KEYS_WITH_NAME = {

@@ -1,5 +1,5 @@
-from boathouse_cli import reference
+from boathouse_e2e import commands_page
 
 
 def test_the_page_of_commands_is_what_the_commands_say():
-    assert reference.PAGE.read_text() == reference.page(), "run `make manifests`"
+    assert commands_page.PAGE.read_text() == commands_page.page(), "run `make manifests`"

@@ -2,9 +2,9 @@
 
 import pytest
 
+from boathouse_lab.invariants import Invariants
 from boathouse_policies import model
 from boathouse_sim import topology
-from boathouse_sim.invariants import Invariants
 from boathouse_sim.workload import Cluster
 from tests.builders import core, simulations
 

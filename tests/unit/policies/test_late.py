@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
+from boathouse_lab.invariants import Invariants
 from boathouse_policies import framework, model, profiles
 from boathouse_policies.baselines import late
 from boathouse_sim import topology
-from boathouse_sim.invariants import Invariants
 from boathouse_sim.workload import Cluster
 from tests.builders import core, simulations
 

@@ -6,13 +6,14 @@ import pathlib
 import pydantic
 import pytest
 
-from boathouse.resources import crd, generate
+from boathouse.resources import crd
+from boathouse_e2e import crd_files
 from tests.builders.crds import schema_nodes, schema_rules, spec_schema, structural_schema
 
 ROOT = pathlib.Path(__file__).parents[3]
-KINDS = [definition.kind for definition in generate.ALL]
+KINDS = [definition.kind for definition in crd_files.ALL]
 of_each_kind = pytest.mark.parametrize("kind", KINDS)
-of_each_definition = pytest.mark.parametrize("definition", generate.ALL, ids=KINDS)
+of_each_definition = pytest.mark.parametrize("definition", crd_files.ALL, ids=KINDS)
 
 
 def unbounded(value, path):
@@ -42,26 +43,26 @@ def undescribed(value, path):
 
 
 def test_the_files_in_the_repository_are_those_that_the_models_generate(capsys):
-    assert generate.main(["--check", "--root", str(ROOT)]) == 0, capsys.readouterr().out + "run `make manifests`"
+    assert crd_files.main(["--check", "--root", str(ROOT)]) == 0, capsys.readouterr().out + "run `make manifests`"
 
 
 @pytest.fixture
 def generated(monkeypatch):
     """Generate two small files."""
-    monkeypatch.setattr(generate, "manifests", lambda: {"a.yaml": "a"})
-    monkeypatch.setattr(generate, "templates", lambda: {"b.yaml": "b"})
+    monkeypatch.setattr(crd_files, "manifests", lambda: {"a.yaml": "a"})
+    monkeypatch.setattr(crd_files, "templates", lambda: {"b.yaml": "b"})
 
 
 @pytest.mark.usefixtures("generated")
 def test_check_names_each_stale_file_and_writes_none(tmp_path, capsys):
     arguments = ["--root", str(tmp_path)]
-    assert generate.main(["--check", *arguments]) == 1
+    assert crd_files.main(["--check", *arguments]) == 1
     assert capsys.readouterr().out.count("stale /") == 2
     assert list(tmp_path.iterdir()) == []
-    assert generate.main(arguments) == 0
-    assert generate.main(["--check", *arguments]) == 0
+    assert crd_files.main(arguments) == 0
+    assert crd_files.main(["--check", *arguments]) == 0
     (tmp_path / "crds/a.yaml").write_text("b")
-    assert generate.main(["--check", *arguments]) == 1
+    assert crd_files.main(["--check", *arguments]) == 1
 
 
 @pytest.mark.parametrize("kind", [kind.lower() for kind in KINDS])

@@ -4,8 +4,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from boathouse_lab.invariants import Invariants
 from boathouse_sim import simulation
-from boathouse_sim.invariants import Invariants
 from tests.builders import simulations
 from tests.builders.core_strategies import PROFILES
 from tests.builders.simulations import drawn_workloads

@@ -4,8 +4,8 @@ import re
 
 from prometheus_client import exposition
 
-from boathouse import metrics_page
 from boathouse.telemetry import metrics
+from boathouse_e2e import metrics_page
 
 
 async def test_the_page_is_what_the_operator_would_print():

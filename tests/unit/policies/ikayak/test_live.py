@@ -5,9 +5,10 @@ import json
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from boathouse_lab import invariants
 from boathouse_policies import ikayak, model, profiles
 from boathouse_policies.ikayak import predictors
-from boathouse_sim import invariants, topology, work
+from boathouse_sim import topology, work
 from boathouse_sim.conditions import Conditions, Saturation
 from boathouse_sim.live import MapReduce, Spark, SparkStage
 from boathouse_sim.workload import Cluster, Workload

@@ -6,10 +6,10 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from boathouse_lab.invariants import BrokenInvariantError, Invariants
 from boathouse_policies import framework, model, profiles
 from boathouse_sim import conditions
 from boathouse_sim.conditions import Outages
-from boathouse_sim.invariants import BrokenInvariantError, Invariants
 from boathouse_sim.live import DynamicAllocation, Live, LiveHeartbeats
 from tests.builders import simulations
 

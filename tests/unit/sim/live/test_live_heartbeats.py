@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
+from boathouse_lab.invariants import Invariants
 from boathouse_policies import model, profiles
 from boathouse_sim import conditions
 from boathouse_sim.conditions import Conditions, RunTimes
-from boathouse_sim.invariants import Invariants
 from boathouse_sim.live import LiveHeartbeats
 from boathouse_sim.workload import Timing
 from tests.builders import simulations

@@ -1,8 +1,7 @@
-"""`python -m boathouse.metrics_page`: write docs/reference/metrics.md from the leader's parts, which do not run."""
+"""`python -m boathouse_e2e.metrics_page`: write docs/reference/metrics.md from the leader's parts, which do not run."""
 
 import asyncio
 import sys
-from pathlib import Path
 from typing import Any, Final, cast
 
 from boathouse.cluster import client, config, election, events
@@ -10,8 +9,9 @@ from boathouse.leader import Leader, LeaderContext
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
 from boathouse.telemetry import health, logs, metrics
+from boathouse_e2e import paths
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
+PAGE: Final = paths.REPOSITORY / "docs" / "reference" / "metrics.md"
 
 
 async def page() -> str:

@@ -1,15 +1,15 @@
-"""`python -m boathouse_cli.reference`: write docs/reference/commands.md from the commands themselves."""
+"""`python -m boathouse_e2e.commands_page`: write docs/reference/commands.md from the commands themselves."""
 
 import re
 import sys
-from pathlib import Path
 from typing import Any, Final
 
 import typer.main
 
 from boathouse_cli import commands, errors
+from boathouse_e2e import paths
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
+PAGE: Final = paths.REPOSITORY / "docs" / "reference" / "commands.md"
 _HEAD: Final = """\
 # The commands
 

@@ -1,4 +1,4 @@
-"""`python -m boathouse.resources.generate`: write the CRDs to crds/ and, as templates, into the chart."""
+"""`python -m boathouse_e2e.crd_files`: write the CRDs to crds/ and, as templates, into the chart."""
 
 import argparse
 import pathlib
@@ -59,7 +59,7 @@ def _yaml(manifest: dict[str, Any]) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the files, or with --check report stale files."""
-    parser = argparse.ArgumentParser(prog="python -m boathouse.resources.generate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m boathouse_e2e.crd_files", description=__doc__)
     parser.add_argument(
         "--root", type=pathlib.Path, default=pathlib.Path(), help="repository folder (default: the current folder)"
     )
