@@ -134,14 +134,14 @@ async def test_placeholders_that_are_refused_are_tried_again_after_a_while(api, 
 
     api.refuse = refuse
     api.add(sparkapp(executor={"instances": 30}))
-    await eventually(lambda: of_kind(api, "driver") and spark.leader.scheduling.showing._refused)
+    await eventually(lambda: of_kind(api, "driver"))
     showing = spark.leader.scheduling.showing
+    await eventually(lambda: spark.uid() in showing._tried)  # one of its pods was refused
     for _ in range(3):
         await showing.show()
     tried = [call for call in api.called("create pods") if "-placeholder-" in call.body["metadata"]["name"]]
     assert len(tried) <= AT_ONCE
     api.refuse = lambda *_: None
-    showing._refused.clear()
     showing._tried.clear()
     await eventually(lambda: gang_is_shown(spark, 30))
 
