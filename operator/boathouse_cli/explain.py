@@ -10,10 +10,8 @@ import msgspec
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import ConditionType as ClusterCondition, Reason as ClusterReason
-from boathouse.resources.names import ConditionType, Reason
 from boathouse.resources.sparkapp.names import ConditionType as SparkCondition, Reason as SparkReason
 from boathouse_cli import decisions, model, mrclusters
-from boathouse_cli.mrclusters import STATIC, MRCluster
 from boathouse_cli.usage import Queue
 
 UNRECONCILED_AFTER_S: Final = 10.0
@@ -23,7 +21,13 @@ _NAMED_NODES: Final = 5
 """A state of pods on more nodes than these is counted only."""
 NO_PROBLEM: Final = frozenset(
     {
-        *(Reason.WAITING_FOR_TASKS, Reason.JOB_FINISHED, Reason.TASKS_RUNNING, Reason.SUSPENDED, ""),
+        *(
+            names.Reason.WAITING_FOR_TASKS,
+            names.Reason.JOB_FINISHED,
+            names.Reason.TASKS_RUNNING,
+            names.Reason.SUSPENDED,
+            "",
+        ),
         *(SparkReason.DRIVER_STARTING, SparkReason.RESTARTING),
     }
 )
@@ -75,23 +79,23 @@ def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) ->
 
 
 def _standing(job: model.Job, now_s: float) -> str:
-    if failed := job.confirmed(ConditionType.FAILED):
+    if failed := job.confirmed(names.ConditionType.FAILED):
         return f"failed: {_because(failed)}"
-    if job.holds(ConditionType.SUCCEEDED):
+    if job.holds(names.ConditionType.SUCCEEDED):
         took = model.duration((job.completed_s or now_s) - job.created_s)
         outcome = f"; {job.outcome}" if job.outcome else ""
         return f"succeeded in {took} ({job.progress}){outcome}"
     if not job.conditions:
         return _unreconciled(now_s - job.created_s)
-    if refused := job.denial(ConditionType.ADMITTED):
+    if refused := job.denial(names.ConditionType.ADMITTED):
         return f"was not admitted: {_because(refused)}"
-    if suspended := job.confirmed(ConditionType.SUSPENDED):
+    if suspended := job.confirmed(names.ConditionType.SUSPENDED):
         return f"is suspended: {suspended.message or suspended.reason}"
     return _under_way(job)
 
 
 def _under_way(job: model.Job) -> str:
-    running = job.denial(ConditionType.RUNNING)
+    running = job.denial(names.ConditionType.RUNNING)
     if running and running.reason not in NO_PROBLEM:
         return f"is blocked: {_because(running)}"
     stands = ", ".join(filter(None, (job.progress, job.activity))) or "no tasks yet"
@@ -104,8 +108,8 @@ def _under_way(job: model.Job) -> str:
 
 def waiting(job: model.Job) -> wire.Condition | None:
     """Return the condition that says why a job lacks something that it needs."""
-    executors = job.denial(SparkCondition.EXECUTORS_READY) if job.holds(ConditionType.RUNNING) else None
-    return job.denial(ConditionType.SCHEDULED) or executors
+    executors = job.denial(SparkCondition.EXECUTORS_READY) if job.holds(names.ConditionType.RUNNING) else None
+    return job.denial(names.ConditionType.SCHEDULED) or executors
 
 
 def _unreconciled(age_s: float) -> str:
@@ -172,7 +176,12 @@ _PROBLEMS: Final = (
 
 
 def explain_cluster(
-    cluster: MRCluster, pods: Sequence[model.TaskPod], queue: Queue | None, others: Iterable[MRCluster], *, now_s: float
+    cluster: mrclusters.MRCluster,
+    pods: Sequence[model.TaskPod],
+    queue: Queue | None,
+    others: Iterable[mrclusters.MRCluster],
+    *,
+    now_s: float,
 ) -> Explanation:
     """Return the explanation of a cluster's state and size."""
     rows = [
@@ -188,7 +197,7 @@ def explain_cluster(
     return Explanation(headline=f"{cluster.title} {_cluster_standing(cluster, now_s)}", details=tuple(rows))
 
 
-def _cluster_standing(cluster: MRCluster, now_s: float) -> str:
+def _cluster_standing(cluster: mrclusters.MRCluster, now_s: float) -> str:
     if not cluster.conditions:
         return _unreconciled(now_s - cluster.created_s)
     if refused := cluster.denial(ClusterCondition.ADMITTED):
@@ -200,7 +209,7 @@ def _cluster_standing(cluster: MRCluster, now_s: float) -> str:
     return f"{stands}: {_because(cluster.concern)}" if cluster.concern else stands
 
 
-def _problems(cluster: MRCluster) -> Iterator[decisions.Row]:
+def _problems(cluster: mrclusters.MRCluster) -> Iterator[decisions.Row]:
     shown_messages = {cluster.concern.message} if cluster.concern else set()
     for kind, status, subject in _PROBLEMS:
         found = cluster.confirmed(kind, status)
@@ -209,14 +218,16 @@ def _problems(cluster: MRCluster) -> Iterator[decisions.Row]:
             yield subject, _because(found)
 
 
-def _nodes(cluster: MRCluster) -> Iterator[decisions.Row]:
+def _nodes(cluster: mrclusters.MRCluster) -> Iterator[decisions.Row]:
     for role, nodes in (("core", cluster.status.core), ("transient", cluster.status.transient)):
         if nodes != mrclusters.Nodes():
             counts = f"{nodes.ready} ready, {nodes.pending} pending, {nodes.leaving} leaving"
             yield role, f"{nodes.wanted} wanted: {counts}"
 
 
-def _size(cluster: MRCluster, others: Iterable[MRCluster], now_s: float) -> Iterator[decisions.Row]:
+def _size(
+    cluster: mrclusters.MRCluster, others: Iterable[mrclusters.MRCluster], now_s: float
+) -> Iterator[decisions.Row]:
     """Yield why the cluster has its nodes: the last decision, and what its policy may do."""
     if size := cluster.status.size:
         yield "size", f"decided {model.ago(now_s - size.at_s)} ago: {size.reason}"
@@ -226,15 +237,17 @@ def _size(cluster: MRCluster, others: Iterable[MRCluster], now_s: float) -> Iter
         f"{role} {least if least == most else f'{least} to {most}'}" for role, (least, most) in cluster.bounds.items()
     )
     yield "policy", f"{cluster.policy}: {', '.join(bounds)} nodes"
-    if cluster.policy != STATIC:
+    if cluster.policy != mrclusters.STATIC:
         rivals = [
-            other for other in others if other.uid != cluster.uid and other.policy != STATIC and not other.finished
+            other
+            for other in others
+            if other.uid != cluster.uid and other.policy != mrclusters.STATIC and not other.finished
         ]
         whole = cluster.weight + sum(rival.weight for rival in rivals)
         yield "weight", f"{cluster.weight} of {whole} among {len(rivals) + 1} clusters that can grow"
 
 
-def _leaving(cluster: MRCluster, now_s: float) -> Iterator[decisions.Row]:
+def _leaving(cluster: mrclusters.MRCluster, now_s: float) -> Iterator[decisions.Row]:
     for node in cluster.status.leaving:
         since = "" if node.since_s is None else f" for {model.ago(now_s - node.since_s)}"
         until = "no timeout: it leaves when its blocks are copied"
@@ -243,7 +256,7 @@ def _leaving(cluster: MRCluster, now_s: float) -> Iterator[decisions.Row]:
         yield "leaving", f"{node.host}{since} ({node.reason}), {until}"
 
 
-def _figures(cluster: MRCluster, now_s: float) -> Iterator[decisions.Row]:
+def _figures(cluster: mrclusters.MRCluster, now_s: float) -> Iterator[decisions.Row]:
     status = cluster.status
     if containers := status.containers:
         counts = f"{containers.running} containers running and {containers.pending} pending, {status.slots} slots"

@@ -13,7 +13,6 @@ import msgspec
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.resources.mrcluster import names as cluster_names
-from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_task import contract
 
@@ -53,9 +52,13 @@ Raw = Mapping[str, Any]
 
 FINISHED_PHASES = frozenset({"Succeeded", "Failed", "Expired"})
 
-CLIENT = Role.CLIENT.value
+CLIENT = cluster_names.Role.CLIENT.value
 """The task that submits a job to a Hadoop cluster."""
-_DAEMONS: Mapping[str, str] = {Role.MASTER: "namenode", Role.CORE: "datanode", Role.TRANSIENT: "nodemanager"}
+_DAEMONS: Mapping[str, str] = {
+    cluster_names.Role.MASTER: "namenode",
+    cluster_names.Role.CORE: "datanode",
+    cluster_names.Role.TRANSIENT: "nodemanager",
+}
 """The container by which a node of a cluster is judged, by role."""
 
 SPARK_ROLE = "spark-role"
@@ -249,7 +252,7 @@ def _task_name(labels: Mapping[str, str]) -> str | None:
         return role if role == DRIVER else f"{role}-{labels.get(SPARK_EXECUTOR_ID, '?')}"
     if host := labels.get(cluster_names.LABEL_HOST):
         return host
-    if labels.get(names.LABEL_TASK_TYPE) == Role.CLIENT:
+    if labels.get(names.LABEL_TASK_TYPE) == cluster_names.Role.CLIENT:
         return CLIENT
     try:
         task_type = contract.TaskType(labels.get(names.LABEL_TASK_TYPE, ""))

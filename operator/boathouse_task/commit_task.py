@@ -28,14 +28,15 @@ from concurrent import futures
 import msgspec
 
 from boathouse_task import contract, counters, environment, errors, locations, ownership
-from boathouse_task.contract import CommitRecord, Counters, Reason, TaskResult, TaskType
 from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
 _WORKERS = 8
 
 
-def committed(storage: Storage, step: locations.Location, kind: TaskType | None = None) -> dict[int, CommitRecord]:
+def committed(
+    storage: Storage, step: locations.Location, kind: contract.TaskType | None = None
+) -> dict[int, contract.CommitRecord]:
     """Return the commits in a step's folder by task index: of maps, reduces, or (None) both, indexed consecutively."""
     letters = contract.LETTERS.values() if kind is None else [contract.LETTERS[kind]]
     commits: dict[int, locations.Location] = {}
@@ -45,7 +46,7 @@ def committed(storage: Storage, step: locations.Location, kind: TaskType | None 
             commits[len(commits) if kind is None else int(number)] = file.location
     with futures.ThreadPoolExecutor(_WORKERS, "commits") as workers:
         contents = workers.map(storage.read, commits.values())
-        records = (msgspec.json.decode(content, type=CommitRecord) for content in contents)
+        records = (msgspec.json.decode(content, type=contract.CommitRecord) for content in contents)
         return dict(zip(commits, records, strict=True))
 
 
@@ -57,11 +58,11 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
     parts: int  # number of the tasks that may have a part
     size_bytes: int
     records: int
-    counters: Counters
+    counters: contract.Counters
     left_out: list[int] = []  # those without one (LazyOutputFormat, tasks given up)
 
 
-def run(task: Task) -> TaskResult:
+def run(task: Task) -> contract.TaskResult:
     """Commit the job. Raises TaskError: CommitMissing, OutputExists (of another job), or the storage's reasons."""
     layout, storage = task.layout, task.storage
     existing_claims = ownership.claims(task)
@@ -69,7 +70,7 @@ def run(task: Task) -> TaskResult:
     storage.delete([layout.promoted])
     storage.remove_empty_folders(layout.work)
     ownership.release(task)
-    return TaskResult(
+    return contract.TaskResult(
         outcome=contract.SUCCEEDED, digest=promoted.digest, bytes_total=promoted.size_bytes, counters=promoted.counters
     )
 
@@ -81,7 +82,7 @@ def _declared(task: Task) -> Promoted | None:
     if content is None or (promoted is not None and promoted.job_uid == task.spec.job_uid):
         return promoted
     raise errors.TaskError(
-        Reason.OUTPUT_EXISTS,
+        contract.Reason.OUTPUT_EXISTS,
         f"{task.layout.success.url} belongs to another job, which has written the output meanwhile: set another output",
     )
 
@@ -112,17 +113,17 @@ def _declare(task: Task, promoted: Promoted) -> None:
     if strangers or sum(file.size_bytes for file in parts) != promoted.size_bytes:
         example = min((location.url for location in strangers), default=task.layout.output.url)
         problem = f"something else writes to the output: {example} is not this job's; set another output"
-        raise errors.TaskError(Reason.OUTPUT_EXISTS, problem)
+        raise errors.TaskError(contract.Reason.OUTPUT_EXISTS, problem)
     ownership.require(task)
     if not task.storage.create(task.layout.success, msgspec.json.encode(promoted)):
         _declared(task)
 
 
 def _promote(task: Task) -> Promoted:
-    kind = TaskType.REDUCE if task.spec.reduces else TaskType.MAP
+    kind = contract.TaskType.REDUCE if task.spec.reduces else contract.TaskType.MAP
     with task.phase("verify"):
-        maps = _commits(task, TaskType.MAP, task.spec.maps)
-        results = _commits(task, TaskType.REDUCE, task.spec.reduces) if task.spec.reduces else maps
+        maps = _commits(task, contract.TaskType.MAP, task.spec.maps)
+        results = _commits(task, contract.TaskType.REDUCE, task.spec.reduces) if task.spec.reduces else maps
     ownership.require(task)
     with task.phase("promote"):
         with futures.ThreadPoolExecutor(_WORKERS, "promoter") as workers:
@@ -143,17 +144,19 @@ def _promote(task: Task) -> Promoted:
     return promoted
 
 
-def _commits(task: Task, kind: TaskType, count: int) -> list[CommitRecord]:
+def _commits(task: Task, kind: contract.TaskType, count: int) -> list[contract.CommitRecord]:
     """Return the commits of all tasks of a type, in order. Raises TaskError: CommitMissing."""
     records = committed(task.storage, task.layout.step, kind)
     missing = [contract.task_name(kind, index) for index in range(count) if index not in records]
     if missing:
         what = f"{len(missing)} of {count} commits are missing"
-        raise errors.TaskError(Reason.COMMIT_MISSING, f"{what} in {task.layout.commits.url}: {', '.join(missing[:5])}")
+        raise errors.TaskError(
+            contract.Reason.COMMIT_MISSING, f"{what} in {task.layout.commits.url}: {', '.join(missing[:5])}"
+        )
     return [records[index] for index in range(count)]
 
 
-def _move(task: Task, kind: TaskType, index: int, record: CommitRecord) -> None:
+def _move(task: Task, kind: contract.TaskType, index: int, record: contract.CommitRecord) -> None:
     if not record.has_file:
         return  # its empty data is deleted with the work folder
     source, part = task.layout.data(kind, index, record.attempt), task.layout.part(index)
@@ -162,12 +165,12 @@ def _move(task: Task, kind: TaskType, index: int, record: CommitRecord) -> None:
     except errors.NotFound:
         if task.storage.size(part) != record.size_bytes:
             problem = f"{source.url} was deleted and {part.url} does not have its {record.size_bytes} bytes"
-            raise errors.TaskError(Reason.COMMIT_MISSING, problem) from None
+            raise errors.TaskError(contract.Reason.COMMIT_MISSING, problem) from None
 
 
-def clean_up(task: Task) -> TaskResult:
+def clean_up(task: Task) -> contract.TaskResult:
     """Remove the work folder and the job's ownership marks."""
     with task.phase("clean"):
         task.storage.remove_folder(task.layout.work)
         ownership.release(task)
-    return TaskResult(outcome=contract.SUCCEEDED)
+    return contract.TaskResult(outcome=contract.SUCCEEDED)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boathouse_task import compression, contract, locations
-from boathouse_task.contract import TaskSpec, TaskType, attempt_name, task_name
 
 SUCCESS, TEMPORARY = "_SUCCESS", "_temporary"
 OWNER = "owner-"  # prefix of ownership marks, followed by the generation
@@ -16,7 +15,7 @@ PART = "part-"
 class Layout:
     """Paths of a step, from the task's URLs. Raises TaskError: InvalidURL."""
 
-    def __init__(self, spec: TaskSpec) -> None:
+    def __init__(self, spec: contract.TaskSpec) -> None:
         self.output, self.work = locations.parse(spec.output_url), locations.parse(spec.work_url)
         self.temporary, self.success = self.output.child(TEMPORARY), self.output.child(SUCCESS)
         self.step, self.promoted = self.at_step(spec.step), self.work.child("promoted.json")
@@ -28,18 +27,18 @@ class Layout:
         return self.work.child(f"s{step}")
 
     def data(
-        self, task_type: TaskType, index: int, attempt: int, step: locations.Location | None = None
+        self, task_type: contract.TaskType, index: int, attempt: int, step: locations.Location | None = None
     ) -> locations.Location:
         """Return the path of an attempt's data, in this step's folder or another."""
-        return (step or self.step).child(f"attempts/{attempt_name(task_type, index, attempt)}.data")
+        return (step or self.step).child(f"attempts/{contract.attempt_name(task_type, index, attempt)}.data")
 
     def index(self, index: int, attempt: int) -> locations.Location:
         """Return the path of the index of a map attempt's data."""
-        return self.step.child(f"attempts/{attempt_name(TaskType.MAP, index, attempt)}.index")
+        return self.step.child(f"attempts/{contract.attempt_name(contract.TaskType.MAP, index, attempt)}.index")
 
-    def commit(self, task_type: TaskType, index: int) -> locations.Location:
+    def commit(self, task_type: contract.TaskType, index: int) -> locations.Location:
         """Return the path of a task's commit."""
-        return self.commits.child(task_name(task_type, index))
+        return self.commits.child(contract.task_name(task_type, index))
 
     def owner(self, generation: int) -> locations.Location:
         """Return the path of an ownership mark."""
@@ -114,7 +113,7 @@ def from_variables(variables: Mapping[str, str]) -> Environment:
     )
 
 
-def command_variables(spec: TaskSpec, inherited: Mapping[str, str], folder: Path) -> dict[str, str]:
+def command_variables(spec: contract.TaskSpec, inherited: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Return the environment of the user's commands: the pod's, and the job's settings as in Hadoop Streaming."""
     conf = {_NOT_IN_NAMES.sub("_", key): value for key, value in spec.conf.items() if value}  # Hadoop drops empty ones
     temporary = {"TMPDIR": str(folder.parent / TEMPORARY_FOLDER)}  # the root file system may be read-only
@@ -122,7 +121,7 @@ def command_variables(spec: TaskSpec, inherited: Mapping[str, str], folder: Path
     return {**conf, **temporary, **inherited, **_job_variables(spec, folder), **_task_variables(spec)}
 
 
-def _job_variables(spec: TaskSpec, folder: Path) -> dict[str, str]:
+def _job_variables(spec: contract.TaskSpec, folder: Path) -> dict[str, str]:
     variables = {
         "mapreduce_job_id": _job_id(spec),
         "mapred_job_id": _job_id(spec),
@@ -151,8 +150,8 @@ def _job_variables(spec: TaskSpec, folder: Path) -> dict[str, str]:
     return variables | {f"stream_{kind}_streamprocessor": " ".join(argv) for kind, argv in commands.items() if argv}
 
 
-def _task_variables(spec: TaskSpec) -> dict[str, str]:
-    is_map = spec.task_type is TaskType.MAP
+def _task_variables(spec: contract.TaskSpec) -> dict[str, str]:
+    is_map = spec.task_type is contract.TaskType.MAP
     task = f"{_job_id(spec).replace('job', 'task')}_{'m' if is_map else 'r'}_{spec.index:06d}"
     names = {
         ("mapreduce_task_id", "mapred_tip_id"): task,
@@ -169,7 +168,7 @@ def _task_variables(spec: TaskSpec) -> dict[str, str]:
     return {name: value for both, value in names.items() for name in both}
 
 
-def _job_id(spec: TaskSpec) -> str:
+def _job_id(spec: contract.TaskSpec) -> str:
     """Return the job's ID in Hadoop's form job_NUMBER_NUMBER, which scripts parse."""
     digits = re.fullmatch("[0-9a-f]+", spec.job_uid.replace("-", "")[:8])
     return f"job_{int(digits[0], 16) if digits else 0}_{spec.step + 1:04d}"

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from boathouse_task import compression, contract, errors, key_fields, processes, runner, uber_task
-from boathouse_task.contract import Counters, FileSource, Partitioner, Plan, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment, Layout
 from boathouse_task.storage import Storage
 
@@ -24,7 +23,7 @@ from boathouse_task.storage import Storage
 class JobFailed(Exception):  # noqa: N818 - it is what happened
     """A task of the job failed."""
 
-    def __init__(self, task: str, result: TaskResult) -> None:
+    def __init__(self, task: str, result: contract.TaskResult) -> None:
         super().__init__(f"{task}: {result.reason}: {result.message}")
         self.result = result
 
@@ -38,14 +37,14 @@ def job_spec(
     reducer: Sequence[str] | None = None,
     reduces: int = 1,
     **more: object,
-) -> TaskSpec:
+) -> contract.TaskSpec:
     """Return the parameters of a new job's setup task, from which the others follow; `more`: fields of `TaskSpec`."""
     uid = str(uuid.uuid4())
     fields: dict[str, object] = {
         "job_uid": uid,
         "job_name": "local",
         "namespace": "local",
-        "task_type": TaskType.SETUP,
+        "task_type": contract.TaskType.SETUP,
         "input_urls": list(inputs),
         "output_url": output.rstrip("/"),
         "work_url": f"{output.rstrip('/')}/_temporary/boathouse-{uid}",
@@ -55,13 +54,15 @@ def job_spec(
         "reduces": reduces if reducer else 0,
         **more,
     }
-    return msgspec.convert(fields, TaskSpec)
+    return msgspec.convert(fields, contract.TaskSpec)
 
 
-Listener = Callable[[str, TaskResult], None]  # gets the name and the result of each task
+Listener = Callable[[str, contract.TaskResult], None]  # gets the name and the result of each task
 
 
-def run_job(spec: TaskSpec, environment: Environment, on_result: Listener = lambda _task, _result: None) -> TaskResult:
+def run_job(
+    spec: contract.TaskSpec, environment: Environment, on_result: Listener = lambda _task, _result: None
+) -> contract.TaskResult:
     """Run the setup task of `spec` and the tasks that follow, one after another; return the commit's result.
 
     Raises JobFailed if a task failed. A job that fails leaves no files.
@@ -72,12 +73,12 @@ def run_job(spec: TaskSpec, environment: Environment, on_result: Listener = lamb
             result = run_task(order, environment, on_result)
     except (JobFailed, KeyboardInterrupt):
         with contextlib.suppress(JobFailed):
-            run_task(msgspec.structs.replace(spec, task_type=TaskType.CLEANUP), environment, on_result)
+            run_task(msgspec.structs.replace(spec, task_type=contract.TaskType.CLEANUP), environment, on_result)
         raise
     return result
 
 
-def run_task(order: TaskSpec, environment: Environment, on_result: Listener) -> TaskResult:
+def run_task(order: contract.TaskSpec, environment: Environment, on_result: Listener) -> contract.TaskResult:
     """Run a task in a folder of its own in `work_path`. Raises JobFailed if it failed."""
     number = f"{order.task_type.value}-{order.index}"
     folder = environment.work_path / number
@@ -92,12 +93,12 @@ def run_task(order: TaskSpec, environment: Environment, on_result: Listener) -> 
     return result
 
 
-def _plan(spec: TaskSpec, environment: Environment) -> Plan:
+def _plan(spec: contract.TaskSpec, environment: Environment) -> contract.Plan:
     storage = Storage(spec.s3, environment.variables, part_bytes=environment.part_bytes, hdfs_addresses=spec.hdfs)
-    return msgspec.json.decode(storage.read(Layout(spec).plan), type=Plan)
+    return msgspec.json.decode(storage.read(Layout(spec).plan), type=contract.Plan)
 
 
-def counter_lines(values: Counters) -> Iterator[str]:
+def counter_lines(values: contract.Counters) -> Iterator[str]:
     """Yield the counters in the format that Hadoop prints at a job's end."""
     for group in sorted(values):
         yield f"\t{group}"
@@ -142,7 +143,7 @@ def run(options: argparse.Namespace) -> int:
     return contract.EXIT_SUCCEEDED
 
 
-def job_of(options: argparse.Namespace) -> TaskSpec:
+def job_of(options: argparse.Namespace) -> contract.TaskSpec:
     """Return the parameters of the job's setup task."""
     combines = options.input_format == _COMBINE
     return job_spec(
@@ -152,7 +153,7 @@ def job_of(options: argparse.Namespace) -> TaskSpec:
         combiner=shlex.split(options.combiner or ""),
         reducer=shlex.split(options.reducer or ""),
         reduces=options.reduces,
-        files=[FileSource(name=Path(path).name, path=str(Path(path).absolute())) for path in options.file],
+        files=[contract.FileSource(name=Path(path).name, path=str(Path(path).absolute())) for path in options.file],
         archives=[_archive(text) for text in options.archive],
         conf=dict(options.conf),
         is_exit_checked=not options.ignore_exit_code,
@@ -166,7 +167,7 @@ def job_of(options: argparse.Namespace) -> TaskSpec:
             ignore_key=options.map_input_ignore_key,
             field_separator=options.map_input_field_separator,
         ),
-        partitioner=Partitioner(
+        partitioner=contract.Partitioner(
             type=options.partitioner,
             options=options.partitioner_options,
             key_field_separator=options.key_field_separator,
@@ -188,7 +189,7 @@ def job_of(options: argparse.Namespace) -> TaskSpec:
     )
 
 
-def _print_result(task: str, result: TaskResult) -> None:
+def _print_result(task: str, result: contract.TaskResult) -> None:
     seconds = (result.timings[-1].end_ms - result.timings[0].start_ms) / 1000 if result.timings else 0.0
     failed = f"{task} failed: {result.reason}: {result.message}\n{result.stderr_tail}".rstrip("\n")
     errors.say(f"{task} done in {seconds:.1f} s" if result.succeeded else failed)

@@ -5,16 +5,15 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from boathouse_task import compression, contract, counters, errors, key_fields, lines, mapoutput, reader
-from boathouse_task.contract import Reason, Split, TaskResult, TaskType
 from boathouse_task.sorting import CombiningSorter, Sorter, SortProcess
 from boathouse_task.task import Task
 
 
-def run(task: Task) -> TaskResult:
+def run(task: Task) -> contract.TaskResult:
     """Run the attempt."""
     split, mapper = task.spec.split, task.spec.mapper
     if split is None:
-        raise errors.TaskError(Reason.INTERNAL_ERROR, "a map task needs a split")
+        raise errors.TaskError(contract.Reason.INTERNAL_ERROR, "a map task needs a split")
     if task.spec.is_given_up:
         task.counters.add(counters.GIVEN_UP, 1, counters.BOATHOUSE)
         return commit_nothing(task)
@@ -34,12 +33,12 @@ def run(task: Task) -> TaskResult:
     return _upload(task, sorter)
 
 
-def _mapped(task: Task, mapper: list[str] | None, split: Split) -> Iterator[bytes]:
+def _mapped(task: Task, mapper: list[str] | None, split: contract.Split) -> Iterator[bytes]:
     given = _counted_input(task, split)
     return given if mapper is None else task.run_command(mapper, given)
 
 
-def _counted_input(task: Task, split: Split) -> Iterator[bytes]:
+def _counted_input(task: Task, split: contract.Split) -> Iterator[bytes]:
     """Yield the split's lines and count them; runs in the thread that writes to the mapper."""
     task.counters.add(counters.MAP_INPUT_RECORDS, 0)
     most_bytes = task.spec.sample_bytes[0] if task.spec.sample_bytes else None
@@ -95,14 +94,14 @@ def with_input_separator(task: Task, chunks: Iterator[bytes]) -> Iterator[bytes]
     return key_fields.separated(chunks, key_fields.TAB, fields, separator) if is_changed else chunks
 
 
-def _upload(task: Task, sorter: Sorter | CombiningSorter) -> TaskResult:
+def _upload(task: Task, sorter: Sorter | CombiningSorter) -> contract.TaskResult:
     spec = task.spec
     with task.phase("sort"):
         in_order = sorter.finish()
         first = next(in_order, b"")
     sections = mapoutput.SectionWriter(spec.reduces)
     with task.phase("upload"):
-        data = task.layout.data(TaskType.MAP, spec.index, spec.attempt)
+        data = task.layout.data(contract.TaskType.MAP, spec.index, spec.attempt)
         size = task.storage.upload(data, _counted_output(task, sections.strip(itertools.chain([first], in_order))))
         task.storage.write(task.layout.index(spec.index, spec.attempt), sections.index)
     task.counters.add(counters.MAP_OUTPUT_MATERIALIZED_BYTES, size)
@@ -115,11 +114,11 @@ def _counted_output(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:
         task.bytes_out += len(chunk)
 
 
-def commit_nothing(task: Task) -> TaskResult:
+def commit_nothing(task: Task) -> contract.TaskResult:
     """Commit an empty result of a map or a reduce, without a file in the output; return the result."""
     spec = task.spec
     task.storage.upload(task.layout.data(spec.task_type, spec.index, spec.attempt), ())
-    if spec.task_type is TaskType.REDUCE or not spec.reduces:
+    if spec.task_type is contract.TaskType.REDUCE or not spec.reduces:
         return finish(task, hashlib.sha256().hexdigest(), 0, 0, has_file=False)
     index = mapoutput.SectionWriter(spec.reduces).index
     task.storage.write(task.layout.index(spec.index, spec.attempt), index)
@@ -132,7 +131,7 @@ def _formed(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:
     if spec.output_format.key_only:
         return lines.with_final_newline(chunks)
     to = spec.output_format.separator.encode() if spec.is_last else key_fields.TAB
-    if spec.task_type is TaskType.REDUCE:
+    if spec.task_type is contract.TaskType.REDUCE:
         command, keys = "reducer", spec.reduce_fields
         separator, fields = keys.output_separator, keys.num_output_key_fields
     else:
@@ -141,10 +140,10 @@ def _formed(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:
     return key_fields.separated(limited, separator.encode(), fields, to)
 
 
-def write(task: Task, phase: str, chunks: Iterable[bytes]) -> TaskResult:
+def write(task: Task, phase: str, chunks: Iterable[bytes]) -> contract.TaskResult:
     """Write what the reducer, or the mapper of a map-only job, writes as a file of the output; commit it."""
     spec, digest, records = task.spec, hashlib.sha256(), 0
-    is_reduce = spec.task_type is TaskType.REDUCE
+    is_reduce = spec.task_type is contract.TaskType.REDUCE
     counter = counters.REDUCE_OUTPUT_RECORDS if is_reduce else counters.MAP_OUTPUT_RECORDS
 
     def counted() -> Iterator[bytes]:
@@ -170,12 +169,12 @@ def write(task: Task, phase: str, chunks: Iterable[bytes]) -> TaskResult:
     return finish(task, digest.hexdigest(), size, records, has_file=records > 0 or not spec.output_format.lazy)
 
 
-def finish(task: Task, digest: str, size_bytes: int, records: int, *, has_file: bool = True) -> TaskResult:
+def finish(task: Task, digest: str, size_bytes: int, records: int, *, has_file: bool = True) -> contract.TaskResult:
     """Commit the attempt's data; return the result with the attempt that won."""
     task.count_usage()
     with task.phase("commit"):
         winner = task.commit(digest=digest, size_bytes=size_bytes, records=records, has_file=has_file)
     task.fraction = 1.0
-    return TaskResult(
+    return contract.TaskResult(
         outcome=contract.SUCCEEDED, winner_attempt=winner.attempt, digest=winner.digest, bytes_total=winner.size_bytes
     )

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import msgspec
 
 from boathouse_task import contract, key_fields, lines
-from boathouse_task.key_fields import Ordering, combined_key, key, keyed
 
 _TAB = 0x09
 _CACHE_KEYS = 50_000  # size of the cache of keys' partitions, since keys usually repeat
@@ -44,7 +43,7 @@ class Prefixer:
         self._choose = key_fields.chooser(partitioner, reduces)
         self._plain = self._separator == b"\t" and self._fields == 1
         self._is_bare = self._separator == b"\t" and self._fields > 1
-        self._ordering = None if partitioner.comparator_options is None else Ordering(partitioner)
+        self._ordering = None if partitioner.comparator_options is None else key_fields.Ordering(partitioner)
         self._prefixes = [key_fields.prefix(number, key_fields.prefix_width(reduces)) for number in range(reduces)]
         self._known, self._unrepeated = dict[bytes, bytes](), 0
 
@@ -55,13 +54,13 @@ class Prefixer:
         lines = block[:-1].split(b"\n")
         keys: list[bytes] = []
         if self._is_bare and self._is_combined:
-            keys = [combined_key(line, self._fields) for line in lines]
+            keys = [key_fields.combined_key(line, self._fields) for line in lines]
             pairs = zip(keys, lines, strict=True)
             lines = [line if line.count(b"\t") >= self._fields else line_key for line_key, line in pairs]
         elif self._is_bare:
-            keys = [key(line, b"\t", self._fields) for line in lines]
+            keys = [key_fields.key(line, b"\t", self._fields) for line in lines]
         elif not self._plain:
-            keys, lines = keyed(lines, self._separator, self._fields, b"\t")
+            keys, lines = key_fields.keyed(lines, self._separator, self._fields, b"\t")
         elif not all(map(contains, lines, repeat(_TAB))):
             lines = [line if b"\t" in line else line + b"\t" for line in lines]
         elif self._reduces == 1 and self._ordering is None:

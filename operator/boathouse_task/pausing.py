@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from boathouse_task import contract
-from boathouse_task.contract import Acknowledgement, SuspendOrder, SuspendRefusal
 
 _LOOK_S = 0.1
 _LEAST_QUOTA_US = 1000  # the smallest quota that the kernel accepts
@@ -123,8 +122,13 @@ class Pause:
             yield chunk
 
     def carry_out(
-        self, order: SuspendOrder, *, cgroup: Path, lacks_maps: bool, acknowledge: Callable[[Acknowledgement], None]
-    ) -> Ended | SuspendRefusal:
+        self,
+        order: contract.SuspendOrder,
+        *,
+        cgroup: Path,
+        lacks_maps: bool,
+        acknowledge: Callable[[contract.Acknowledgement], None],
+    ) -> Ended | contract.SuspendRefusal:
         """Pause, acknowledge and wait for the end of the pause; or refuse, for example if the task lacks no map output.
 
         A lost acknowledgement does not end the pause: the operator may have got it and lower the limit.
@@ -134,26 +138,26 @@ class Pause:
         with cpu_limit(cgroup) as limit:
             refusal = self._refusal(lacks_maps=lacks_maps, can_see_limit=limit is not None)
             if refusal is not None:
-                acknowledge(Acknowledgement(id=order.id, refused=refusal.value))
+                acknowledge(contract.Acknowledgement(id=order.id, refused=refusal.value))
                 return refusal
             assert limit is not None
             try:
-                acknowledge(Acknowledgement(id=order.id))
+                acknowledge(contract.Acknowledgement(id=order.id))
                 return self._wait(limit, start_s + min(order.for_s, contract.MOST_SUSPENDED_S))
             finally:
                 self._open()
                 self.suspended_s += self._monotonic() - start_s
 
-    def _refusal(self, *, lacks_maps: bool, can_see_limit: bool) -> SuspendRefusal | None:
+    def _refusal(self, *, lacks_maps: bool, can_see_limit: bool) -> contract.SuspendRefusal | None:
         """Close the gate and return None, or return why the task does not pause."""
         if not (lacks_maps and can_see_limit):
-            return SuspendRefusal.NO_CGROUP if lacks_maps else SuspendRefusal.PHASE_PASSED
+            return contract.SuspendRefusal.NO_CGROUP if lacks_maps else contract.SuspendRefusal.PHASE_PASSED
         with self._changed:
             self._is_closed = True
             if self._changed.wait_for(lambda: not self._working, contract.STOPS_WITHIN_S):
                 return None
         self._open()
-        return SuspendRefusal.BUSY
+        return contract.SuspendRefusal.BUSY
 
     def _open(self) -> None:
         with self._changed:

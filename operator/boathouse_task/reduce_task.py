@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from concurrent import futures
 
 from boathouse_task import commit_task, contract, counters, key_fields, lines, map_task, mapoutput, processes, sorting
-from boathouse_task.contract import Reason, TaskResult, TaskType
 from boathouse_task.errors import NotFound, TaskError
 from boathouse_task.progress import Client
 from boathouse_task.task import Task
@@ -74,7 +73,7 @@ class Shuffle:
                 self._keep(section, self._windows(index, attempt, section))
         except NotFound as error:
             problem = f"the output of map {index}, attempt {attempt}, is missing: {error.message}"
-            raise TaskError(Reason.SHUFFLE_ERROR, problem) from None
+            raise TaskError(contract.Reason.SHUFFLE_ERROR, problem) from None
         self._task.counters.add(counters.SHUFFLED_MAPS, 1)
         self._task.counters.add(counters.REDUCE_SHUFFLE_BYTES, section.length_bytes)
         self._task.bytes_in += section.length_bytes
@@ -82,7 +81,7 @@ class Shuffle:
     def _windows(self, index: int, attempt: int, section: mapoutput.Section) -> Iterator[bytes]:
         """Yield the section's bytes, and verify its checksum at the end."""
         crc, start, window_bytes = 0, section.offset_bytes, self._task.environment.window_bytes
-        data = self._task.layout.data(TaskType.MAP, index, attempt)
+        data = self._task.layout.data(contract.TaskType.MAP, index, attempt)
         windows = self._task.storage.read_windows(data, start, start + section.length_bytes, window_bytes)
         for window in self._task.pause.gated(windows):
             crc = zlib.crc32(window, crc)
@@ -91,7 +90,7 @@ class Shuffle:
             yield window
         if crc != section.crc32:
             problem = f"the bytes of {data.url} at {start} do not match the checksum in its index"
-            raise TaskError(Reason.SHUFFLE_ERROR, problem)
+            raise TaskError(contract.Reason.SHUFFLE_ERROR, problem)
 
     def _keep(self, section: mapoutput.Section, windows: Iterator[bytes]) -> None:
         if not self._reserve(section.length_bytes):
@@ -132,11 +131,11 @@ class Shuffle:
 _LOOK_S = 1.0  # interval of reading commits from the storage without a progress endpoint
 
 
-def run(task: Task) -> TaskResult:
+def run(task: Task) -> contract.TaskResult:
     """Run the attempt."""
     spec, reducer = task.spec, task.spec.reducer
     if reducer is None:
-        raise TaskError(Reason.INTERNAL_ERROR, "a reduce task needs a reducer")
+        raise TaskError(contract.Reason.INTERNAL_ERROR, "a reduce task needs a reducer")
     if spec.is_given_up:
         task.counters.add(counters.GIVEN_UP, 1, counters.BOATHOUSE)
         return map_task.commit_nothing(task)
@@ -180,7 +179,7 @@ def _by_orders(task: Task, client: Client) -> Iterator[list[tuple[int, int]]]:
     while True:
         orders = client.orders(version, task.pause.order)
         if orders.cancel:
-            raise TaskError(Reason.CANCELLED, "the operator has cancelled this task")
+            raise TaskError(contract.Reason.CANCELLED, "the operator has cancelled this task")
         if orders.version == version and orders.suspend is None:
             time.sleep(_LOOK_S / 10)  # pause between polls that an endpoint answers at once
         version = orders.version
@@ -198,7 +197,7 @@ def _by_orders(task: Task, client: Client) -> Iterator[list[tuple[int, int]]]:
 def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:
     """Yield finished maps from the commits in the storage."""
     while True:
-        records = commit_task.committed(task.storage, task.layout.step, TaskType.MAP)
+        records = commit_task.committed(task.storage, task.layout.step, contract.TaskType.MAP)
         yield [(index, record.attempt) for index, record in sorted(records.items())]
         time.sleep(_LOOK_S)
 

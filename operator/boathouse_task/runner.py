@@ -26,7 +26,6 @@ from boathouse_task import (
     setup_task,
     uber_task,
 )
-from boathouse_task.contract import Reason, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment
 from boathouse_task.processes import Processes, background
 from boathouse_task.task import Task
@@ -63,23 +62,23 @@ class Watch:
         self._written = tail
         shown = errors.mask(tail, self._hidden)[-_TAIL_CHARS:]
         with contextlib.suppress(OSError):
-            path.write_bytes(encode(TaskResult(outcome=contract.UNFINISHED, stderr_tail=shown)))
+            path.write_bytes(encode(contract.TaskResult(outcome=contract.UNFINISHED, stderr_tail=shown)))
 
 
 _MESSAGE_CHARS, _TAIL_CHARS = 800, 1500
 _STOP_GRACE_S = 2.0
-RUNS: Mapping[TaskType, Callable[[Task], TaskResult]] = {
-    TaskType.SETUP: setup_task.run,
-    TaskType.MAP: map_task.run,
-    TaskType.REDUCE: reduce_task.run,
-    TaskType.UBER: uber_task.run,
-    TaskType.COMMIT: commit_task.run,
-    TaskType.CLEANUP: commit_task.clean_up,
-    TaskType.PROBE: uber_task.probe,
+RUNS: Mapping[contract.TaskType, Callable[[Task], contract.TaskResult]] = {
+    contract.TaskType.SETUP: setup_task.run,
+    contract.TaskType.MAP: map_task.run,
+    contract.TaskType.REDUCE: reduce_task.run,
+    contract.TaskType.UBER: uber_task.run,
+    contract.TaskType.COMMIT: commit_task.run,
+    contract.TaskType.CLEANUP: commit_task.clean_up,
+    contract.TaskType.PROBE: uber_task.probe,
 }
 
 
-def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskResult:
+def run(spec: contract.TaskSpec, environment: Environment, processes: Processes) -> contract.TaskResult:
     """Run the task and return its result; a failure is a result too."""
     task: Task | None = None
     hidden = errors.secrets(environment.variables, spec.secret_variables)
@@ -97,7 +96,7 @@ def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskR
         except BaseException as error:  # noqa: BLE001 - whatever happens, the operator must learn it
             traceback.print_exc(file=sys.stderr)
             message = f"{type(error).__name__}: {error}; this is a bug in Boathouse: report it"
-            result = failure(errors.TaskError(Reason.INTERNAL_ERROR, message), hidden)
+            result = failure(errors.TaskError(contract.Reason.INTERNAL_ERROR, message), hidden)
     if task is None:
         return result
     measured = counters.total([result.counters, task.counters.values()])
@@ -133,9 +132,9 @@ def _report(task: Task, client: progress.Client) -> float | None:
     return None
 
 
-def failure(error: errors.TaskError, hidden: Sequence[str] = ()) -> TaskResult:
+def failure(error: errors.TaskError, hidden: Sequence[str] = ()) -> contract.TaskResult:
     """Return the result of a failed task, with secrets masked."""
-    return TaskResult(
+    return contract.TaskResult(
         outcome=contract.FAILED,
         reason=error.reason.value,
         message=errors.mask(error.message, hidden)[:_MESSAGE_CHARS],
@@ -145,14 +144,14 @@ def failure(error: errors.TaskError, hidden: Sequence[str] = ()) -> TaskResult:
     )
 
 
-def exit_status(result: TaskResult) -> int:
+def exit_status(result: contract.TaskResult) -> int:
     """Return the process's exit status for a result."""
-    if result.succeeded or result.reason == Reason.TERMINATED:
+    if result.succeeded or result.reason == contract.Reason.TERMINATED:
         return contract.EXIT_SUCCEEDED if result.succeeded else contract.EXIT_TERMINATED
     return contract.EXIT_USER_ERROR if result.user_error else contract.EXIT_INFRASTRUCTURE
 
 
-def encode(result: TaskResult) -> bytes:
+def encode(result: contract.TaskResult) -> bytes:
     """Return the result as JSON within the limit: shorten the tail, then drop counters, the user's first."""
     limit_bytes = contract.TERMINATION_LOG_MAX_BYTES
     encoded = msgspec.json.encode(result)

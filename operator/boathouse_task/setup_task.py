@@ -24,7 +24,6 @@ from boathouse_task import (
     reader,
     splits,
 )
-from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, TaskType
 from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
@@ -32,7 +31,7 @@ _RACERS, _RACES = 8, 5
 MOST_SPLITS = 50_000  # of NLineInputFormat, after which setup gives up to read input. The operator accepts 40,000.
 
 
-def run(task: Task) -> TaskResult:
+def run(task: Task) -> contract.TaskResult:
     """Check the job and post its plan.
 
     Raises TaskError: InputNotFound, OutputExists, CommandNotFound, InvalidSpec, StoreNotExclusive, or the storage's
@@ -59,7 +58,9 @@ def run(task: Task) -> TaskResult:
             task.storage.write(task.layout.plan, msgspec.json.encode(plan))
         else:
             task.client.post_plan(plan, digest)
-    return TaskResult(outcome=contract.SUCCEEDED, digest=digest, splits=len(plan.splits), bytes_total=plan.bytes_total)
+    return contract.TaskResult(
+        outcome=contract.SUCCEEDED, digest=digest, splits=len(plan.splits), bytes_total=plan.bytes_total
+    )
 
 
 def check_output(task: Task) -> None:
@@ -71,11 +72,11 @@ def check_output(task: Task) -> None:
         return
     example = there.location.url if there else output.url
     raise errors.TaskError(
-        Reason.OUTPUT_EXISTS, f"the output {output.url} exists ({example}): set another one or delete it"
+        contract.Reason.OUTPUT_EXISTS, f"the output {output.url} exists ({example}): set another one or delete it"
     )
 
 
-def make_plan(task: Task) -> Plan:
+def make_plan(task: Task) -> contract.Plan:
     """List the input and split it. Raises TaskError: InputNotFound, CommitMissing, PlanTooLarge, or of storage."""
     spec = task.spec
     inputs = _previous(task) if spec.step else _inputs(task)
@@ -83,7 +84,7 @@ def make_plan(task: Task) -> Plan:
         return splits.planned(_by_records(task, inputs))
     if not (spec.combine_files or spec.step):
         return splits.plan(inputs, split_max_bytes=spec.split_max_bytes)
-    made: list[Split] = []
+    made: list[contract.Split] = []
     for group in splits.combine(inputs, split_max_bytes=spec.split_max_bytes):
         if len(group) > 1:
             made.append(_combined(task, group))
@@ -92,7 +93,7 @@ def make_plan(task: Task) -> Plan:
     return splits.planned(made)
 
 
-def _by_records(task: Task, inputs: list[InputFile]) -> Iterator[Split]:
+def _by_records(task: Task, inputs: list[contract.InputFile]) -> Iterator[contract.Split]:
     """Yield splits of some lines each, for which the files are read. A compressed file is one split, or none if empty.
 
     If all files are empty, the first is a split, so that there is one. Raises TaskError: PlanTooLarge.
@@ -110,52 +111,53 @@ def _by_records(task: Task, inputs: list[InputFile]) -> Iterator[Split]:
             number += 1
             if number > MOST_SPLITS:
                 problem = f"the input has more than {MOST_SPLITS} times {form.lines_per_map} lines: raise linesPerMap"
-                raise errors.TaskError(Reason.PLAN_TOO_LARGE, problem)
+                raise errors.TaskError(contract.Reason.PLAN_TOO_LARGE, problem)
             yield split
     if not number:
         yield from splits.plan(inputs[:1], split_max_bytes=1).splits
 
 
-def _inputs(task: Task) -> list[InputFile]:
+def _inputs(task: Task) -> list[contract.InputFile]:
     """Return all inputs in their order. Raises TaskError: InputNotFound, InvalidURL for an unreadable name."""
-    inputs: list[InputFile] = []
+    inputs: list[contract.InputFile] = []
     for url in task.spec.input_urls:
         location = locations.parse(url)
         files = sorted(list_input(task.storage, location), key=lambda file: file.location.path)
         if not files:
             missing = "the file does not exist, or the folder has no files"
             what = "no file matches" if locations.is_glob(location.path) else missing
-            raise errors.TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}")
+            raise errors.TaskError(contract.Reason.INPUT_NOT_FOUND, f"{location.url}: {what}")
         if odd := next((file for file in files if file.problem), None):
             raise object_store.unreadable("read", odd.location.url, odd.problem)
         inputs += [
-            InputFile(url=file.location.url, size_bytes=file.size_bytes, block_bytes=file.block_bytes) for file in files
+            contract.InputFile(url=file.location.url, size_bytes=file.size_bytes, block_bytes=file.block_bytes)
+            for file in files
         ]
     return inputs
 
 
-def _previous(task: Task) -> list[InputFile]:
+def _previous(task: Task) -> list[contract.InputFile]:
     """Return the files of the previous step's winners."""
-    kind = TaskType.REDUCE if task.spec.previous_reduces else TaskType.MAP
+    kind = contract.TaskType.REDUCE if task.spec.previous_reduces else contract.TaskType.MAP
     folder = task.layout.at_step(task.spec.step - 1)
     records = commit_task.committed(task.storage, folder, kind)
     missing = max([task.spec.previous_reduces, 1, *(index + 1 for index in records)]) - len(records)
     if missing:
         problem = f"{missing} commits of the previous step are missing in {folder.url}/_commit"
-        raise errors.TaskError(Reason.COMMIT_MISSING, problem)
+        raise errors.TaskError(contract.Reason.COMMIT_MISSING, problem)
     return [
-        InputFile(url=task.layout.data(kind, index, record.attempt, folder).url, size_bytes=record.size_bytes)
+        contract.InputFile(url=task.layout.data(kind, index, record.attempt, folder).url, size_bytes=record.size_bytes)
         for index, record in sorted(records.items())
     ]
 
 
-def _combined(task: Task, group: list[InputFile]) -> Split:
+def _combined(task: Task, group: list[contract.InputFile]) -> contract.Split:
     """Return one split of several files. Their list is in the work folder under its digest, as attempts may differ."""
     listed = msgspec.json.encode(group)
     location = task.layout.step.child(f"splits/{hashlib.sha256(listed).hexdigest()[:32]}.json")
     task.storage.write(location, listed)
     size = sum(file.size_bytes for file in group)
-    return Split(url=location.url, offset_bytes=0, length_bytes=size, size_bytes=size, combined=len(group))
+    return contract.Split(url=location.url, offset_bytes=0, length_bytes=size, size_bytes=size, combined=len(group))
 
 
 def list_input(storage: Storage, location: locations.Location) -> Iterator[locations.StoredObject]:
@@ -213,4 +215,4 @@ def race(task: Task) -> None:
         if winners or there not in contents:
             raise object_store.not_exclusive(location.url)
     problem = f"of {_RACERS} concurrent creators of {location.url} none won, {_RACES} times: the store loses responses"
-    raise errors.TaskError(Reason.STORAGE_ERROR, problem)
+    raise errors.TaskError(contract.Reason.STORAGE_ERROR, problem)

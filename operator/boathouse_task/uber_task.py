@@ -16,11 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from boathouse_task import commit_task, contract, counters, environment, errors, map_task, reduce_task
-from boathouse_task.contract import Split, TaskResult, TaskSpec, TaskType, task_name
 from boathouse_task.task import Task
 
 
-def run(task: Task) -> TaskResult:
+def run(task: Task) -> contract.TaskResult:
     """Run the attempt. Raises TaskError of the task that failed, which the message names."""
     *todo, commit = orders(msgspec.structs.replace(task.spec, progress_url=None), task.spec.splits)
     with task.phase("tasks"):
@@ -35,28 +34,32 @@ def run(task: Task) -> TaskResult:
         with task.phase("commit"):
             result = run_inner(task, commit)
         size, digest = result.bytes_total, result.digest
-    return TaskResult(
+    return contract.TaskResult(
         outcome=contract.SUCCEEDED, winner_attempt=task.spec.attempt, digest=digest, bytes_total=size, counters=sums
     )
 
 
-def orders(spec: TaskSpec, splits: Sequence[Split]) -> Iterator[TaskSpec]:
+def orders(spec: contract.TaskSpec, splits: Sequence[contract.Split]) -> Iterator[contract.TaskSpec]:
     """Yield the parameters of a planned step's maps, reduces and commit, from its setup's or its uber task's."""
     change = msgspec.structs.replace
     base = change(spec, maps=len(splits), input_urls=[], splits=[])
     for index, split in enumerate(splits):
-        yield change(base, task_type=TaskType.MAP, index=index, split=split)
+        yield change(base, task_type=contract.TaskType.MAP, index=index, split=split)
     for index in range(spec.reduces):
-        yield change(base, task_type=TaskType.REDUCE, index=index)
-    yield change(base, task_type=TaskType.COMMIT, index=0)
+        yield change(base, task_type=contract.TaskType.REDUCE, index=index)
+    yield change(base, task_type=contract.TaskType.COMMIT, index=0)
 
 
-_RUNS = {TaskType.MAP: map_task.run, TaskType.REDUCE: reduce_task.run, TaskType.COMMIT: commit_task.run}
+_RUNS = {
+    contract.TaskType.MAP: map_task.run,
+    contract.TaskType.REDUCE: reduce_task.run,
+    contract.TaskType.COMMIT: commit_task.run,
+}
 
 
-def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
+def run_inner(outer: Task, order: contract.TaskSpec) -> contract.TaskResult:
     """Run a task in the pod of another, in its own folder. Raises its TaskError, with its name in the message."""
-    name = task_name(order.task_type, order.index)
+    name = contract.task_name(order.task_type, order.index)
     work = outer.environment.work_path / "uber" / name
     work.mkdir(parents=True, exist_ok=True)
     inner = Task(order, dataclasses.replace(outer.environment, work_path=work), outer.processes)
@@ -77,7 +80,7 @@ def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
 FOLDER = "probe"  # folder in the task's work folder for the probe's output
 
 
-def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskResult:
+def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> contract.TaskResult:
     """Run the attempt. Raises TaskError of the map or reduce that failed, which the message names."""
     folder = task.environment.work_path / FOLDER
     spec = msgspec.structs.replace(
@@ -94,17 +97,17 @@ def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskRe
         with task.phase("tasks"):
             maps, sampled_bytes = _run_maps(task, spec, monotonic)
             if spec.reduces:
-                run_inner(task, msgspec.structs.replace(spec, task_type=TaskType.REDUCE, maps=maps))
+                run_inner(task, msgspec.structs.replace(spec, task_type=contract.TaskType.REDUCE, maps=maps))
             task.fraction = 1.0
         done = commit_task.committed(task.storage, environment.Layout(spec).step).values()
         sums = counters.total(record.counters for record in done)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     task.counters.add(counters.SAMPLED_BYTES, sampled_bytes, counters.BOATHOUSE)
-    return TaskResult(outcome=contract.SUCCEEDED, winner_attempt=task.spec.attempt, counters=sums)
+    return contract.TaskResult(outcome=contract.SUCCEEDED, winner_attempt=task.spec.attempt, counters=sums)
 
 
-def _run_maps(task: Task, spec: TaskSpec, monotonic: Callable[[], float]) -> tuple[int, int]:
+def _run_maps(task: Task, spec: contract.TaskSpec, monotonic: Callable[[], float]) -> tuple[int, int]:
     """Run a map for each sampled split while there is time; return the number of maps and the bytes that they read."""
     sample = list(zip(task.spec.splits, task.spec.sample_bytes, strict=True))
     give_up_s = monotonic() + task.spec.probe_s
@@ -112,7 +115,7 @@ def _run_maps(task: Task, spec: TaskSpec, monotonic: Callable[[], float]) -> tup
     for index, (split, most_bytes) in enumerate(sample):
         if index and monotonic() >= give_up_s:
             return index, sampled_bytes
-        change = {"task_type": TaskType.MAP, "index": index, "split": split, "sample_bytes": [most_bytes]}
+        change = {"task_type": contract.TaskType.MAP, "index": index, "split": split, "sample_bytes": [most_bytes]}
         run_inner(task, msgspec.structs.replace(spec, **change))
         sampled_bytes += min(most_bytes, split.length_bytes)
         task.fraction = (index + 1) / (len(sample) + 1)

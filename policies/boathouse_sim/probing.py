@@ -10,7 +10,6 @@ A probe's task maps and reduces f_p of the input one after the other: f_p·(SE_m
 import numpy as np
 
 from boathouse_policies.fspy import Config, prediction
-from boathouse_policies.fspy.prediction import Features, TotalTimes
 from boathouse_sim.work import JobSpec, Phase
 
 MOST_SPLITS = Config().sampled_splits
@@ -25,7 +24,12 @@ def job(spec: JobSpec) -> JobSpec:
 
 
 def probe(
-    measured: Features, times: TotalTimes, *, container: Phase, split_bytes: int, rng: np.random.Generator
+    measured: prediction.Features,
+    times: prediction.TotalTimes,
+    *,
+    container: Phase,
+    split_bytes: int,
+    rng: np.random.Generator,
 ) -> Phase:
     """Return the task of a probing job, whose splits `rng` chooses: all but the last are of `split_bytes`.
 
@@ -45,7 +49,7 @@ def probe(
     )
 
 
-def counters_of(measured: Features, fraction: float) -> dict[str, float]:
+def counters_of(measured: prediction.Features, fraction: float) -> dict[str, float]:
     """Return the counters of a probing job that reads this fraction: the inverse of `scaled`, for simulated probes."""
     counted = zip(prediction.AMOUNTS, measured.amounts().tolist(), strict=True)
     amounts = {str(counter): amount * fraction for counter, amount in counted}

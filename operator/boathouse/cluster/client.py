@@ -9,7 +9,6 @@ from typing import Any, Self, TypeVar, cast
 import msgspec
 
 from boathouse.cluster import catalogue, errors, transport, wire, written
-from boathouse.cluster.catalogue import Resource
 from boathouse.cluster.config import ClusterConfig
 
 T = TypeVar("T")
@@ -45,13 +44,13 @@ class ApiClient:
     async def __aexit__(self, *exc_info: object) -> None:
         await self._transport.close()
 
-    async def get(self, resource: Resource[T], name: str, namespace: str | None = None) -> T:
+    async def get(self, resource: catalogue.Resource[T], name: str, namespace: str | None = None) -> T:
         """Return an object."""
         return decode(await self._transport.request("GET", resource.path(namespace, name)), resource.view)
 
     async def list_page(
         self,
-        resource: Resource[T],
+        resource: catalogue.Resource[T],
         namespace: str | None = None,
         *,
         labels: str = "",
@@ -67,7 +66,7 @@ class ApiClient:
         return decode(answer, catalogue.Page[resource.view])  # type: ignore[name-defined] # at run time it is a type
 
     async def list(
-        self, resource: Resource[T], namespace: str | None = None, *, labels: str = "", fields: str = ""
+        self, resource: catalogue.Resource[T], namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> catalogue.Page[T]:
         """Return all objects, read page by page at one resourceVersion."""
         page = await self.list_page(resource, namespace, labels=labels, fields=fields)
@@ -80,7 +79,7 @@ class ApiClient:
     @contextlib.asynccontextmanager
     async def watch(
         self,
-        resource: Resource[Any],
+        resource: catalogue.Resource[Any],
         namespace: str | None = None,
         *,
         resource_version: str,
@@ -107,19 +106,21 @@ class ApiClient:
             yield stream
 
     async def create(
-        self, resource: Resource[T], manifest: object, namespace: str | None = None, *, dry_run: bool = False
+        self, resource: catalogue.Resource[T], manifest: object, namespace: str | None = None, *, dry_run: bool = False
     ) -> T:
         """Create an object from a dictionary or a Struct; raises `errors.AlreadyExists` if its name is in use."""
         query = _query(dryRun="All" if dry_run else "")
         return decode(await self._send("POST", resource.path(namespace), manifest, query=query), resource.view)
 
-    async def replace(self, resource: Resource[T], name: str, manifest: object, namespace: str | None = None) -> T:
+    async def replace(
+        self, resource: catalogue.Resource[T], name: str, manifest: object, namespace: str | None = None
+    ) -> T:
         """Replace an object (PUT), or only the version in its metadata: raises `errors.Conflict` if that is older."""
         return decode(await self._send("PUT", resource.path(namespace, name), manifest), resource.view)
 
     async def patch(
         self,
-        resource: Resource[T],
+        resource: catalogue.Resource[T],
         name: str,
         patch: Mapping[str, Any],
         namespace: str | None = None,
@@ -148,14 +149,19 @@ class ApiClient:
             raise
 
     async def patch_status(
-        self, resource: Resource[T], name: str, status: Mapping[str, Any], namespace: str | None = None, **options: Any
+        self,
+        resource: catalogue.Resource[T],
+        name: str,
+        status: Mapping[str, Any],
+        namespace: str | None = None,
+        **options: Any,
     ) -> T:
         """Merge `status` into an object's status, with the options of `patch`."""
         return await self.patch(resource, name, {"status": status}, namespace, subresource="status", **options)
 
     async def delete(
         self,
-        resource: Resource[Any],
+        resource: catalogue.Resource[Any],
         name: str,
         namespace: str | None = None,
         *,

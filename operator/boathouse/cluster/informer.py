@@ -17,7 +17,6 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from boathouse.cluster import boundary, catalogue, errors, retries, store, views, wire
-from boathouse.cluster.catalogue import Page, Resource
 from boathouse.cluster.client import PAGE_LIMIT, ApiClient, decode
 
 
@@ -137,16 +136,16 @@ class Reflector(Generic[T]):
         self.fresh_at = time.monotonic()
         self.synced.set()
 
-    async def _readable_page(self, token: str) -> Page[T]:
+    async def _readable_page(self, token: str) -> catalogue.Page[T]:
         """Read a page. If it cannot be decoded as a whole, decode object by object, with stand-ins."""
         try:
             page = await self._page(self._resource, token)
-            return Page(items=tuple(map(self._transformed, page.items)), metadata=page.metadata)
+            return catalogue.Page(items=tuple(map(self._transformed, page.items)), metadata=page.metadata)
         except (errors.ApiError, errors.ConnectionLost):
             raise
         except Exception:  # noqa: BLE001 - which object it was shows when each is read by itself
             raw = await self._page(self._resource.viewed_as(msgspec.Raw), token)
-        return Page(items=tuple(map(self._readable, raw.items)), metadata=raw.metadata)
+        return catalogue.Page(items=tuple(map(self._readable, raw.items)), metadata=raw.metadata)
 
     def _readable(self, raw: msgspec.Raw) -> T:
         try:
@@ -169,7 +168,7 @@ class Reflector(Generic[T]):
             return self._transformed(stand_in)
         return stand_in
 
-    async def _page(self, resource: Resource[V], token: str) -> Page[V]:
+    async def _page(self, resource: catalogue.Resource[V], token: str) -> catalogue.Page[V]:
         """Read a page. Halves its size after each failure, because a loaded server may not complete a long one."""
         limit = max(_LEAST_PAGE, PAGE_LIMIT >> min(self._failures_in_a_row, 16))
         query = {**self._of.selectors, "continue_token": token}
@@ -260,7 +259,7 @@ class Informer(Generic[T]):
     def __init__(
         self,
         client: ApiClient,
-        resource: Resource[Any],
+        resource: catalogue.Resource[Any],
         *,
         on_change: Callable[[store.Change[T]], object] | None = None,
         namespaces: Sequence[str] = (),

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from boathouse.resources import base
-from boathouse.resources.base import Key, Model, ObjectName, checked, holds, optional, rule, rules
 
 MAX_ENV_BYTES = 128 * 1024
 _READ_BY_KUBERNETES: Final = re.compile(r"\$(?=[$(])")
@@ -21,31 +20,33 @@ def literal(text: str) -> str:
     return _READ_BY_KUBERNETES.sub("$$", text)
 
 
-class KeyRef(Model):
+class KeyRef(base.Model):
     """A key of a ConfigMap or a Secret in the job's namespace."""
 
-    name: ObjectName = Field(description="Name of the ConfigMap or Secret.")
-    key: Key = Field(description="Key whose value is used.")
+    name: base.ObjectName = Field(description="Name of the ConfigMap or Secret.")
+    key: base.Key = Field(description="Key whose value is used.")
 
 
-class EnvVarSource(Model):
+class EnvVarSource(base.Model):
     """Source of an environment variable's value."""
 
-    model_config = checked(
-        rule(
+    model_config = base.checked(
+        base.rule(
             "has(self.secretKeyRef) != has(self.configMapKeyRef)", "set exactly one of secretKeyRef and configMapKeyRef"
         )
     )
-    secret_key_ref: KeyRef | None = optional("A key of a Secret in the object's namespace.")
-    config_map_key_ref: KeyRef | None = optional("A key of a ConfigMap in the object's namespace.")
+    secret_key_ref: KeyRef | None = base.optional("A key of a Secret in the object's namespace.")
+    config_map_key_ref: KeyRef | None = base.optional("A key of a ConfigMap in the object's namespace.")
 
 
-class EnvVar(Model):
+class EnvVar(base.Model):
     """An environment variable of the user's commands."""
 
-    model_config = checked(
-        rule("!(has(self.value) && has(self.valueFrom))", "'env ' + self.name + ': set value or valueFrom, not both'"),
-        rule(
+    model_config = base.checked(
+        base.rule(
+            "!(has(self.value) && has(self.valueFrom))", "'env ' + self.name + ': set value or valueFrom, not both'"
+        ),
+        base.rule(
             "!self.name.startsWith('BOATHOUSE_')",
             "'env ' + self.name + ': names that begin with BOATHOUSE_ belong to the task runtime; choose another'",
         ),
@@ -53,12 +54,12 @@ class EnvVar(Model):
     name: str = Field(
         min_length=1, max_length=128, pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$", description="Name of the variable."
     )
-    value: str | None = optional(
+    value: str | None = base.optional(
         "The value. As in any pod, $(NAME) is the value of an earlier variable, and $$ a dollar sign. "
         "Absent, without valueFrom: the empty text.",
         max_length=8192,
     )
-    value_from: EnvVarSource | None = optional("Where the value comes from, instead of value.")
+    value_from: EnvVarSource | None = base.optional("Where the value comes from, instead of value.")
 
 
 Environment = Annotated[
@@ -67,7 +68,7 @@ Environment = Annotated[
         max_length=128,
         json_schema_extra={
             **base.map_list("name"),
-            **rules(
+            **base.rules(
                 base.at_most_bytes("self.map(e, bytes(e.name + (has(e.value) ? e.value : '')))", MAX_ENV_BYTES, "env")
             ),
         },
@@ -79,13 +80,13 @@ S3_TOKEN: Final = "AWS_SESSION_TOKEN"  # noqa: S105 - its name
 """Optional key of the Secret, and variable: the token of temporary keys."""
 
 
-class SecretRef(Model):
+class SecretRef(base.Model):
     """A Secret in the job's namespace."""
 
-    name: ObjectName = Field(description="Name of the Secret.")
+    name: base.ObjectName = Field(description="Name of the Secret.")
 
 
-class S3(Model):
+class S3(base.Model):
     """An S3 endpoint, which must support conditional writes (If-None-Match: *)."""
 
     endpoint_url: str | None = Field(
@@ -93,13 +94,13 @@ class S3(Model):
         alias="endpointURL",
         max_length=1024,
         description="Absent: the endpoint of AWS for the region.",
-        json_schema_extra=holds(
+        json_schema_extra=base.holds(
             "self.startsWith('http://') || self.startsWith('https://')",
             "'\"' + self + '\" must begin with http:// or https://'",
         ),
     )
     region: str = Field(default="us-east-1", min_length=1, max_length=64, description="Region of the buckets.")
-    secret_ref: SecretRef | None = optional(
+    secret_ref: SecretRef | None = base.optional(
         "Secret with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for temporary keys, AWS_SESSION_TOKEN. "
         "Absent: requests are unsigned."
     )
@@ -115,10 +116,10 @@ class S3(Model):
         return [{"name": key["key"], "valueFrom": {"secretKeyRef": source | key}} for key in keys]
 
 
-class StorageVolume(Model):
+class StorageVolume(base.Model):
     """A volume that all tasks mount, for file:/// URLs."""
 
-    claim_name: ObjectName = Field(
+    claim_name: base.ObjectName = Field(
         description="A PersistentVolumeClaim in the job's namespace, ReadWriteMany if tasks may run on several nodes."
     )
     mount_path: str = Field(
@@ -126,18 +127,18 @@ class StorageVolume(Model):
         max_length=256,
         pattern=r"^(/[-._a-zA-Z0-9]+)+$",
         description="Mount path in tasks: file:///data/books is the folder books of the volume.",
-        json_schema_extra=rules(
-            rule(
+        json_schema_extra=base.rules(
+            base.rule(
                 "!['work', 'tmp', 'files', 'var', 'dev', 'proc', 'sys', 'etc', 'usr', 'bin', 'lib', 'lib64', 'opt']"
                 ".exists(taken, self == '/' + taken || self.startsWith('/' + taken + '/'))",
                 "'\"' + self + '\" is taken in task pods: mount the volume at a folder of its own, such as /data'",
             ),
-            rule("!self.contains('/.')", "write the path without folders that begin with a dot"),
+            base.rule("!self.contains('/.')", "write the path without folders that begin with a dot"),
         ),
     )
 
 
-class Storage(Model):
+class Storage(base.Model):
     """Storage of the job's URLs."""
 
     s3: S3 | None = None

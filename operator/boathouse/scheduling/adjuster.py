@@ -21,7 +21,6 @@ from boathouse.scheduling.pods import facts, requests, rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part, WorkingPart
 from boathouse.suspension import stages, suspending
-from boathouse.suspension.stages import USER, Reason, Stage, SuspensionRecord
 from boathouse.telemetry import logs
 from boathouse_policies import model
 from boathouse_task import contract
@@ -43,22 +42,22 @@ class Resizing(Part):
         self._unable: dict[model.NodeName, model.Node | None] = {}
         self._refused_until_s: dict[str, float] = {}
 
-    def suspension_problem(self, row: rows.PodRow) -> Reason | None:
+    def suspension_problem(self, row: rows.PodRow) -> stages.Reason | None:
         """Return why a running task cannot be suspended where it is now; None if it can be."""
         if refusal := self.node_problem(row):
             return refusal
         if self._refused_until_s.get(row.namespace, 0.0) > self._clock():
-            return Reason.LIMIT_RANGE
+            return stages.Reason.LIMIT_RANGE
         self._refused_until_s.pop(row.namespace, None)
-        return Reason.QUOTA if self._quotas.counts(row.namespace, "limits.cpu") else None
+        return stages.Reason.QUOTA if self._quotas.counts(row.namespace, "limits.cpu") else None
 
-    def node_problem(self, row: rows.PodRow) -> Reason | None:
+    def node_problem(self, row: rows.PodRow) -> stages.Reason | None:
         """Return why a node cannot resize a running task now; None if it can."""
         if (pod := row.facts) is None or not pod.can_resize:
-            return Reason.NOT_YET
+            return stages.Reason.NOT_YET
         node = model.NodeName(pod.node_name)
         if node in self._unable and self._unable[node] == self._pods.nodes.get(node):
-            return Reason.INFEASIBLE
+            return stages.Reason.INFEASIBLE
         self._unable.pop(node, None)
         return None
 
@@ -72,7 +71,7 @@ class Resizing(Part):
 
     def problem(self, row: rows.PodRow, size: model.Resources) -> str:
         """Return why a running task cannot have a size; empty if it can."""
-        if (pod := row.facts) is None or row.state is not PodState.CONFIRMED or pod.stage is not Stage.NONE:
+        if (pod := row.facts) is None or row.state is not PodState.CONFIRMED or pod.stage is not stages.Stage.NONE:
             return "NotRunning"
         if pod.task_of is None:
             return "NotSupported"
@@ -155,32 +154,32 @@ class Adjuster(WorkingPart):
             is_lost = action is suspending.Action.RECORD
             self._begin(row, self._restore_record(row) if is_lost else self._reconcile(row, action))
         for row, until_s in self._by_hand.wanted() if self._group is not None else ():
-            refusal = self._order(row, stages.Order(until_s=until_s, reason=Reason.BY_HAND, by=USER))
-            if refusal not in {None, Reason.IN_FLIGHT}:
+            refusal = self._order(row, stages.Order(until_s=until_s, reason=stages.Reason.BY_HAND, by=stages.USER))
+            if refusal not in {None, stages.Reason.IN_FLIGHT}:
                 self._by_hand.refused(row, until_s, refusal)
 
-    def _suspend(self, decision: model.Suspend) -> Reason | None:
+    def _suspend(self, decision: model.Suspend) -> stages.Reason | None:
         if (row := self._pods.get(decision.task.id)) is None or row.facts is None:
-            return Reason.NOT_RUNNING
+            return stages.Reason.NOT_RUNNING
         if row.suspension is not None and row.suspension.has_begun:
             return None  # the policy learns of it when its pod is shown
         latest_s = self._clock() + contract.MOST_SUSPENDED_S  # then the task continues by itself: no record says more
         order = stages.Order(
             until_s=latest_s if decision.until_s is None else min(decision.until_s, latest_s),
-            reason=Reason.WAITING_FOR_MAPS,
+            reason=stages.Reason.WAITING_FOR_MAPS,
             by=self._state.profile.name,
             decision=decision,
         )
         return self._order(row, order)
 
-    def _order(self, row: rows.PodRow, order: stages.Order) -> Reason | None:
+    def _order(self, row: rows.PodRow, order: stages.Order) -> stages.Reason | None:
         """Begin to suspend a task; return why it cannot be, or None."""
         control = self._control(row)
-        refusal = Reason.NOT_SUPPORTED if control is None else self._suspension_problem(row)
+        refusal = stages.Reason.NOT_SUPPORTED if control is None else self._suspension_problem(row)
         if not self._options.switches.suspend:
-            refusal = Reason.SWITCHED_OFF
+            refusal = stages.Reason.SWITCHED_OFF
         if refusal is not None or control is None:
-            self._counters.suspension("refused", refusal or Reason.NOT_SUPPORTED)
+            self._counters.suspension("refused", refusal or stages.Reason.NOT_SUPPORTED)
             return refusal
         self._begin(row, self._run_suspension(row, self._pods.suspend(row, order), order, control))
         return None
@@ -189,13 +188,13 @@ class Adjuster(WorkingPart):
         entry = self._jobs.owner_of(row)
         return None if entry is None or entry.factory is None else entry.factory.control
 
-    def _suspension_problem(self, row: rows.PodRow) -> Reason | None:
+    def _suspension_problem(self, row: rows.PodRow) -> stages.Reason | None:
         if row.id in self._in_flight:
-            return Reason.IN_FLIGHT
+            return stages.Reason.IN_FLIGHT
         ordered = [other.namespace for other in self._pods.suspensions() if other.suspension and other.suspension.order]
         is_full = len(ordered) >= MOST_SUSPENDING or ordered.count(row.namespace) >= MOST_OF_NAMESPACE
         if self._group is None or is_full:
-            return Reason.TOO_MANY
+            return stages.Reason.TOO_MANY
         return suspending.problem(row.facts, row.state) or self._resizing.suspension_problem(row)
 
     async def _run_suspension(
@@ -208,20 +207,20 @@ class Adjuster(WorkingPart):
             self._pods.carried_out(row)
         refusal = _refusal(outcome)
         if isinstance(outcome, outcomes.NotDone) and outcome.reason in {"PodRefused", "QuotaExceeded"}:
-            refusal = Reason.LIMIT_RANGE
+            refusal = stages.Reason.LIMIT_RANGE
             self._resizing.refused(row.namespace)
-        reason = Reason.of(refusal) if refusal else None
+        reason = stages.Reason.of(refusal) if refusal else None
         self._counters.suspension("refused" if reason else "suspended", reason or order.reason)
         if refusal and order.decision is not None:
             self._state.report_refused(order.decision, refusal)
         elif reason is not None:
             self._by_hand.refused(row, order.until_s, reason)
 
-    def _resume(self, decision: model.Resume) -> Reason | None:
+    def _resume(self, decision: model.Resume) -> stages.Reason | None:
         if (row := self._pods.get(decision.task.id)) is None or row.facts is None:
-            return Reason.NOT_RUNNING
+            return stages.Reason.NOT_RUNNING
         if row.suspension is not None and row.suspension.has_begun and not _is_by_hand(row):
-            row.suspension.ends = Reason.ADVISED
+            row.suspension.ends = stages.Reason.ADVISED
             self.reconcile_suspensions()
         return None
 
@@ -256,12 +255,12 @@ class Adjuster(WorkingPart):
         if size is None or size == stages.SUSPENDED_SIZE:  # it asked for the CPU of a suspended task
             suspension.retry_s = math.inf
             return
-        lost = SuspensionRecord(
+        lost = stages.SuspensionRecord(
             cpu_request_milli=size.request_milli,
             cpu_limit_milli=size.limit_milli,
             since_s=now_s,
             until_s=now_s,
-            reason=Reason.RECORD_LOST,
+            reason=stages.Reason.RECORD_LOST,
             by="operator",
             order="",
         )
@@ -318,9 +317,9 @@ class Adjuster(WorkingPart):
 def _is_by_hand(row: rows.PodRow) -> bool:
     """Return whether the job's author suspended a task: then no policy resumes it."""
     if row.suspension is not None and row.suspension.order is not None:
-        return row.suspension.order.by == USER
+        return row.suspension.order.by == stages.USER
     record = None if row.facts is None else row.facts.suspension
-    return record is not None and record.by == USER
+    return record is not None and record.by == stages.USER
 
 
 def _refusal(outcome: outcomes.Outcome) -> str:

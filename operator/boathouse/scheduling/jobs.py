@@ -18,7 +18,6 @@ from boathouse.scheduling.limits import RECOUNT_S, Variety
 from boathouse.scheduling.pods import facts, indexes, ownership, rows, table
 from boathouse.scheduling.pods.states import WITH_OPERATION, PendingReason, PodState
 from boathouse_policies import framework, model
-from boathouse_policies.framework import gang_minimum
 from boathouse_task import contract
 
 
@@ -76,7 +75,7 @@ class Entry:
     is_aside: bool = False  # whether it was set aside: it has no pending tasks until other classes are submitted
     api_refusal: PendingReason | None = None  # last refusal of the API server; None after an accepted write
     excess: str = ""  # why some classes are not considered, because its namespace exceeds its limits; empty if all are
-    gang: gang_minimum.Gang | None = None  # its driver and the expected executors; None if it has no gang
+    gang: framework.gang_minimum.Gang | None = None  # its driver and the expected executors; None if it has no gang
     pending_reason: PendingReason | None = None  # why the gang is not in the queue; None if it is
     lacks_nodes: bool = False  # whether that is only because no present nodes could hold it
     hidden: str = ""  # why a gang that waits for nodes does not show itself to a cluster autoscaler; empty if it does
@@ -86,7 +85,9 @@ class Entry:
     planned: tuple[model.TaskClass, ...] = ()  # its classes as its owner submitted them, without what admission adds
     # what admission adds to the pods of a class, once a pod of it was admitted; None for nothing
     admission: dict[model.ClassId, admitted.Changes | None] = dataclasses.field(default_factory=dict)
-    limits: gang_minimum.Limits | None = None  # limits of the driver's pod and of an expected one, once computed
+    limits: framework.gang_minimum.Limits | None = (
+        None  # limits of the driver's pod and of an expected one, once computed
+    )
     # classes whose pods are created without a node, because a webhook refuses dry runs
     unpredictable: set[model.ClassId] = dataclasses.field(default_factory=set)
 
@@ -165,7 +166,7 @@ class Jobs:
         entry.admission = {class_id: changes for class_id, changes in entry.admission.items() if class_id in listed}
         classes = [entry.as_admitted(task_class) for task_class in classes]
         entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
-        entry.suspend_until_s, entry.gang = suspend_until_s, gang_minimum.Gang.of(classes, tasks)
+        entry.suspend_until_s, entry.gang = suspend_until_s, framework.gang_minimum.Gang.of(classes, tasks)
         (self.by_hand.discard if suspend_until_s is None else self.by_hand.add)(job.id)
         ended = self._pods.submit(job.id, tasks)
         if not entry.namespace and tasks:
@@ -280,7 +281,9 @@ class Jobs:
             # what admission added to the first executor, which the API server could not tell before
             planned = next(candidate for candidate in entry.planned if candidate.id == executor.id)
             self.learn(entry, executor.id, admitted.changes_of_class(planned, task_class))
-        is_expected = entry.gang is not None and gang_minimum.replaces(gangs.executor(row), entry.gang.executor)
+        is_expected = entry.gang is not None and framework.gang_minimum.replaces(
+            gangs.executor(row), entry.gang.executor
+        )
         if not is_expected and (why := self._excess(row, task_class)) is not None:
             return why
         self._add_task(row, pod, entry, task_class)
@@ -332,15 +335,15 @@ class Jobs:
         """Say whether the owner of a task's pod submitted its job since this process leads."""
         return row.facts is None or row.facts.task_of is None or row.facts.task_of in self._entries
 
-    def all_gangs(self) -> list[tuple[Entry, gang_minimum.Gang]]:
+    def all_gangs(self) -> list[tuple[Entry, framework.gang_minimum.Gang]]:
         """Return the jobs that have a gang."""
         return self._with_gangs(self.gangs)
 
-    def gangs_in(self, namespace: str) -> list[tuple[Entry, gang_minimum.Gang]]:
+    def gangs_in(self, namespace: str) -> list[tuple[Entry, framework.gang_minimum.Gang]]:
         """Return the jobs of a namespace that have a gang."""
         return self._with_gangs(job for job in self._in_namespace.get(namespace, ()) if job in self.gangs)
 
-    def _with_gangs(self, jobs: Iterable[model.JobId]) -> list[tuple[Entry, gang_minimum.Gang]]:
+    def _with_gangs(self, jobs: Iterable[model.JobId]) -> list[tuple[Entry, framework.gang_minimum.Gang]]:
         entries = (self._entries[job] for job in jobs)
         return [(entry, entry.gang) for entry in entries if entry.gang is not None]
 
@@ -383,14 +386,16 @@ class Jobs:
                 if not row.is_undecided or (is_held and self.backoff_of(row) is not None):
                     placed.add(row.id)
         former = gangs.former_places(entry.gang, self._pods) if entry.gang is not None and entry.first else ()
-        classes = gang_minimum.together(classes, tasks, entry.gang, is_short=bool(entry.first), former_places=former)
+        classes = framework.gang_minimum.together(
+            classes, tasks, entry.gang, is_short=bool(entry.first), former_places=former
+        )
         try:
             self._queue.submit(entry.job, classes, tasks, placed=placed)
         except Exception as error:  # noqa: BLE001 - one job must not keep the others from being scheduled
             return error
         return None
 
-    def _offered(self, entry: Entry, gang: gang_minimum.Gang) -> Iterable[rows.PodRow]:
+    def _offered(self, entry: Entry, gang: framework.gang_minimum.Gang) -> Iterable[rows.PodRow]:
         """Return the tasks of a job with a gang that wait in line: the gang, what it is short of, or elastic executors.
 
         Those go one after another: a job that is short of its minimum gets nothing else.
@@ -400,7 +405,7 @@ class Jobs:
             is_out = entry.pending_reason is not None or entry.excess
             if is_out or members.driver is None or self.backoff_of(members.driver) is not None:
                 return ()
-            return members.driver, *members.expected[: gang_minimum.short_of(gang, members.executors)]
+            return members.driver, *members.expected[: framework.gang_minimum.short_of(gang, members.executors)]
         return entry.first or [row for row in self.rows(entry) if not row.is_submitted]
 
     def _update(self, entry: Entry, row: rows.PodRow) -> bool:

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from boathouse_task import contract
-from boathouse_task.contract import SUSPENDED_LIMIT_MILLI, SUSPENDED_REQUEST_MILLI
 
 if TYPE_CHECKING:
     from boathouse_policies import model
@@ -107,7 +106,7 @@ class CpuSize:
     limit_milli: int
 
 
-SUSPENDED_SIZE = CpuSize(SUSPENDED_REQUEST_MILLI, SUSPENDED_LIMIT_MILLI)
+SUSPENDED_SIZE = CpuSize(contract.SUSPENDED_REQUEST_MILLI, contract.SUSPENDED_LIMIT_MILLI)
 
 
 class SuspensionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,7 +174,7 @@ def stage_of(size: CpuSize, record: SuspensionRecord | None, *, is_resizing: boo
         return Stage.GROWING if is_resizing else Stage.NONE
     if size == SUSPENDED_SIZE:
         return Stage.SHRINKING if is_resizing else Stage.SUSPENDED
-    is_continuing = size == CpuSize(SUSPENDED_REQUEST_MILLI, record.cpu_limit_milli)
+    is_continuing = size == CpuSize(contract.SUSPENDED_REQUEST_MILLI, record.cpu_limit_milli)
     return Stage.CONTINUING if is_continuing else Stage.FOREIGN
 
 

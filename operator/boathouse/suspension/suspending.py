@@ -25,11 +25,15 @@ from boathouse.scheduling.pods import facts, requests, rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.suspension import stages
-from boathouse.suspension.stages import USER, CpuSize, Reason, Stage, Suspension, SuspensionRecord
 from boathouse_policies import model
 from boathouse_task import contract
 
-_LASTING = {Reason.PHASE_PASSED, Reason.NOTHING_TO_LEND, Reason.NOT_SUPPORTED, Reason.SWITCHED_OFF}
+_LASTING = {
+    stages.Reason.PHASE_PASSED,
+    stages.Reason.NOTHING_TO_LEND,
+    stages.Reason.NOT_SUPPORTED,
+    stages.Reason.SWITCHED_OFF,
+}
 
 
 class ByHand(Part):
@@ -53,7 +57,7 @@ class ByHand(Part):
         self._not_before_s = {key: due_s for key, due_s in self._not_before_s.items() if key[1] > now_s}
         for row in self._pods.running(PodState.CONFIRMED):
             pod, until_s = row.facts, self._until_s(row)
-            if pod is None or until_s is None or until_s <= now_s or pod.stage is not Stage.NONE:
+            if pod is None or until_s is None or until_s <= now_s or pod.stage is not stages.Stage.NONE:
                 continue
             if self._not_before_s.get((row.id, until_s), 0.0) <= now_s:
                 yield row, until_s
@@ -65,7 +69,7 @@ class ByHand(Part):
         is_reducer = pod.metadata.labels.get(names.LABEL_TASK_TYPE) == model.Stage.REDUCE
         return entry.suspend_until_s if is_reducer else None
 
-    def refused(self, row: rows.PodRow, until_s: float, reason: Reason) -> None:
+    def refused(self, row: rows.PodRow, until_s: float, reason: stages.Reason) -> None:
         """Note that a task was not suspended: it is asked again later, or never for this time."""
         self._not_before_s[row.id, until_s] = math.inf if reason in _LASTING else self._clock() + stages.BY_HAND_RETRY_S
 
@@ -74,13 +78,13 @@ LEAST_MILLI = contract.SUSPENDED_LIMIT_MILLI  # a task that requests no more CPU
 _MOST_CONFLICTS = 5
 
 
-def problem(pod: facts.PodFacts | None, state: PodState | None) -> Reason | None:
+def problem(pod: facts.PodFacts | None, state: PodState | None) -> stages.Reason | None:
     """Return why a task cannot be suspended as it is; None if it can be."""
     if pod is None or state is not PodState.CONFIRMED:
-        return Reason.NOT_RUNNING
-    if pod.stage is not Stage.NONE:
-        return Reason.RESUMING
-    return None if pod.cpu_request_milli > LEAST_MILLI and pod.cpu_limit_milli else Reason.NOTHING_TO_LEND
+        return stages.Reason.NOT_RUNNING
+    if pod.stage is not stages.Stage.NONE:
+        return stages.Reason.RESUMING
+    return None if pod.cpu_request_milli > LEAST_MILLI and pod.cpu_limit_milli else stages.Reason.NOTHING_TO_LEND
 
 
 class Suspending(Part):
@@ -90,7 +94,7 @@ class Suspending(Part):
         super().__init__(state)
         self._places, self._orders = places, 0
 
-    async def run(self, row: rows.PodRow, suspension: Suspension, control: jobs.TaskControl) -> outcomes.Outcome:
+    async def run(self, row: rows.PodRow, suspension: stages.Suspension, control: jobs.TaskControl) -> outcomes.Outcome:
         """Carry the order of a suspension out; return the outcome of the last write."""
         order = suspension.order
         assert order is not None
@@ -108,7 +112,7 @@ class Suspending(Part):
             return outcomes.Vanished()
         if what := problem(pod, row.state):
             return outcomes.NotDone(what, "the pod was changed while the task paused")
-        record = SuspensionRecord(
+        record = stages.SuspensionRecord(
             cpu_request_milli=pod.cpu_request_milli,
             cpu_limit_milli=pod.cpu_limit_milli,
             since_s=round(since_s, 3),
@@ -122,9 +126,11 @@ class Suspending(Part):
             async with asyncio.timeout(stages.SHRUNK_WITHIN_S), self._places.take(row.namespace):
                 return await self._shrink(row, suspension, record)
         except TimeoutError:  # if the pod shrinks all the same, the reconciler resumes it
-            return outcomes.NotDone(Reason.TOO_SLOW, "the pod was not shrunk in time")
+            return outcomes.NotDone(stages.Reason.TOO_SLOW, "the pod was not shrunk in time")
 
-    async def _shrink(self, row: rows.PodRow, suspension: Suspension, record: SuspensionRecord) -> outcomes.Outcome:
+    async def _shrink(
+        self, row: rows.PodRow, suspension: stages.Suspension, record: stages.SuspensionRecord
+    ) -> outcomes.Outcome:
         if (pod := row.facts) is None:
             return outcomes.Vanished()
         with self._counters.suspension_s["record",].time():
@@ -141,7 +147,7 @@ class Suspending(Part):
             return await self._writer.resize_cpu(row, stages.SUSPENDED_SIZE, "scheduler.shrink")
 
 
-def _has_size(outcome: outcomes.Elsewhere, record: SuspensionRecord) -> bool:
+def _has_size(outcome: outcomes.Elsewhere, record: stages.SuspensionRecord) -> bool:
     return requests.cpu_size(requests.task_container(outcome.pod)) == record.size
 
 
@@ -149,7 +155,7 @@ LEAST_LIMIT_MILLI = 1000
 """CPU limit of a task whose owner does not submit it any more, so that only its class is known, if it requests less."""
 
 
-def size_of(row: rows.PodRow, entry: jobs.Entry) -> CpuSize | None:
+def size_of(row: rows.PodRow, entry: jobs.Entry) -> stages.CpuSize | None:
     """Return the CPU of a task's container by its class; None if its job does not list that any more."""
     if row.task is not None and row.is_submitted:
         task_class = entry.class_of(row.task.task_class)
@@ -160,12 +166,12 @@ def size_of(row: rows.PodRow, entry: jobs.Entry) -> CpuSize | None:
         return None
     if not row.is_submitted:
         request_milli = task_class.resources.cpu_milli
-        return CpuSize(request_milli, max(request_milli + 1, LEAST_LIMIT_MILLI))  # it stays Burstable
+        return stages.CpuSize(request_milli, max(request_milli + 1, LEAST_LIMIT_MILLI))  # it stays Burstable
     manifest = entry.factory.build(row.id, entry.of_manifest(task_class.id, task_class.resources), None)
     return requests.cpu_size(requests.task_container(msgspec.convert(manifest, wire.PodView)))
 
 
-UNKNOWN_SIZE = CpuSize(100, 1000)
+UNKNOWN_SIZE = stages.CpuSize(100, 1000)
 """CPU of a task that is resumed although nothing is known of what it had: its record is gone, and so is its class."""
 _MIN_SLEEP_S = 0.05
 
@@ -182,7 +188,7 @@ class Action(enum.Enum):
 class SuspensionReconciler(Part):
     """Determines which writes the suspensions need now."""
 
-    def original(self, row: rows.PodRow) -> CpuSize | None:
+    def original(self, row: rows.PodRow) -> stages.CpuSize | None:
         """Return the CPU that a task had whose record was removed; None while its job may still be submitted."""
         suspension, entry = row.suspension, self._jobs.owner_of(row)
         if suspension is None:
@@ -216,20 +222,23 @@ class SuspensionReconciler(Part):
         due_s = min(map(self._due_s, self._pods.suspensions()), default=math.inf)
         return max(due_s, self._clock() + _MIN_SLEEP_S)  # what is due already is in flight
 
-    def reason(self, row: rows.PodRow) -> Reason | None:
+    def reason(self, row: rows.PodRow) -> stages.Reason | None:
         """Return why a suspended task is resumed now; None if it is not."""
         pod, suspension = row.facts, row.suspension
         if pod is None or pod.suspension is None or suspension is None or not suspension.stage.is_shrunk:
             return None
         record, now_s, owner = pod.suspension, self._clock(), self._jobs.owner_of(row)
         reasons = (
-            (Reason.INFEASIBLE, pod.resize_problem == requests.INFEASIBLE),
-            (Reason.SWITCHED_OFF, not self._options.switches.suspend),
+            (stages.Reason.INFEASIBLE, pod.resize_problem == requests.INFEASIBLE),
+            (stages.Reason.SWITCHED_OFF, not self._options.switches.suspend),
             (suspension.ends, suspension.ends is not None),
-            (Reason.WITHDRAWN, record.by == USER and owner is not None and owner.suspend_until_s is None),
-            (Reason.LAPSED, now_s >= _lapses_s(suspension.stage, record)),
-            (Reason.TIME_OVER, now_s >= record.until_s),
-            (Reason.PROFILE_CHANGED, record.by not in {USER, self._state.profile.name}),  # nobody advises it
+            (stages.Reason.WITHDRAWN, record.by == stages.USER and owner is not None and owner.suspend_until_s is None),
+            (stages.Reason.LAPSED, now_s >= _lapses_s(suspension.stage, record)),
+            (stages.Reason.TIME_OVER, now_s >= record.until_s),
+            (
+                stages.Reason.PROFILE_CHANGED,
+                record.by not in {stages.USER, self._state.profile.name},
+            ),  # nobody advises it
         )
         return next((reason for reason, holds in reasons if holds), None)
 
@@ -238,7 +247,7 @@ class SuspensionReconciler(Part):
         pod, suspension = row.facts, row.suspension
         if pod is None or pod.suspension is None or suspension is None or suspension.is_actuated:
             return
-        if suspension.stage is Stage.SUSPENDED:
+        if suspension.stage is stages.Stage.SUSPENDED:
             suspension.is_actuated = True
             self._counters.suspension_s["actuated",].observe(self._clock() - pod.suspension.since_s)
 
@@ -247,15 +256,15 @@ class SuspensionReconciler(Part):
         if pod is None or suspension is None or now_s < suspension.retry_s:
             return None
         stage = suspension.stage
-        if stage is Stage.ORPHAN:
+        if stage is stages.Stage.ORPHAN:
             return None if self.original(row) is None else Action.RECORD
         if self.reason(row) is not None:
             # where a LimitRange rejects the limit alone
             is_whole = suspension.failures % 2 and self._has_room(row, ungrown)
             return Action.GROW if is_whole else Action.CONTINUE
-        if stage is Stage.CONTINUING and self._has_room(row, ungrown):
+        if stage is stages.Stage.CONTINUING and self._has_room(row, ungrown):
             return Action.GROW
-        is_deferred = stage is Stage.GROWING and pod.resize_problem == "Deferred"
+        is_deferred = stage is stages.Stage.GROWING and pod.resize_problem == "Deferred"
         if is_deferred and now_s >= suspension.since_s + stages.DEFERRED_S:
             suspension.retry_s = now_s + stages.DEFERRED_RETRY_S
             return Action.SHRINK_BACK
@@ -266,13 +275,13 @@ class SuspensionReconciler(Part):
         if pod is None or suspension is None:
             return math.inf
         stage, since_s, retry_s = suspension.stage, suspension.since_s, suspension.retry_s
-        if stage is Stage.ORPHAN:
+        if stage is stages.Stage.ORPHAN:
             return max(retry_s, since_s + stages.SUBMITTED_S)
         if pod.suspension is None or not stage.is_open:
             return math.inf
-        if stage is Stage.GROWING:  # the condition may come late
+        if stage is stages.Stage.GROWING:  # the condition may come late
             return max(now_s + stages.DEFERRED_S / 4, since_s + stages.DEFERRED_S)
-        if stage is Stage.CONTINUING:
+        if stage is stages.Stage.CONTINUING:
             return retry_s if retry_s > now_s else math.inf  # when room comes free
         return retry_s if self.reason(row) else min(pod.suspension.until_s, _lapses_s(stage, pod.suspension))
 
@@ -282,9 +291,9 @@ class SuspensionReconciler(Part):
         return free is not None and free[model.CPU] + ungrown[_node(row)] - ungrown_milli(row) >= 0
 
 
-def _lapses_s(stage: Stage, record: SuspensionRecord) -> float:
+def _lapses_s(stage: stages.Stage, record: stages.SuspensionRecord) -> float:
     """Return when a task continues by itself because its CPU has not shrunk; infinity once it has."""
-    return record.since_s + stages.LAPSES_S if stage is Stage.SHRINKING else math.inf
+    return record.since_s + stages.LAPSES_S if stage is stages.Stage.SHRINKING else math.inf
 
 
 def _node(row: rows.PodRow) -> model.NodeName:

@@ -10,7 +10,6 @@ from boathouse_policies.framework import questions
 from boathouse_policies.framework.cycle_state import PendingClass
 from boathouse_policies.framework.gathering import Draining
 from boathouse_policies.framework.predicates import PREDICATES, DeclaredFeatures, FreePorts
-from boathouse_policies.framework.questions import Figures
 from boathouse_policies.framework.running import RunningTasks
 
 
@@ -32,7 +31,7 @@ class Profile:
     controllers: tuple[questions.Controller, ...] = ()  # asked in this order before each cycle
     observers: tuple[questions.Observer, ...] = ()  # what learns, for the shell to feed
     hooks: tuple[questions.Hooks, ...] = ()  # what is told of a cycle as it goes on
-    figures: tuple[Figures, ...] = ()  # what explains decisions, for users
+    figures: tuple[questions.Figures, ...] = ()  # what explains decisions, for users
     # The running tasks that it keeps, for controllers that are added to it; None if it keeps none.
     running: RunningTasks | None = None
     # Whether a cycle need only be offered the nodes where something changed, as long as no class is new and none starts

@@ -27,7 +27,6 @@ from typing import Any, TypeAlias
 
 from boathouse_policies import model
 from boathouse_policies.fspy.prediction import Features, Prediction, Predictor, Source, TotalTimes, scaled
-from boathouse_policies.model import Stage
 
 Amount: TypeAlias = tuple[float, float]  # CPU in millicores and memory in bytes
 
@@ -108,7 +107,7 @@ def _plus(a: Amount, b: Amount, times: float) -> Amount:
     return a[0] + b[0] * times, a[1] + b[1] * times
 
 
-_ASIDE = (Stage.SETUP, Stage.COMMIT, Stage.CLEANUP, Stage.PROBE, Stage.DRIVER)
+_ASIDE = (model.Stage.SETUP, model.Stage.COMMIT, model.Stage.CLEANUP, model.Stage.PROBE, model.Stage.DRIVER)
 
 
 @dataclasses.dataclass(slots=True)
@@ -172,11 +171,11 @@ class JobRecord:
             record.task_class = task_class
             record.total = max(record.total, record.placed + event.tasks.get(task_class.id, 0))
 
-    def of(self, stage: Stage) -> list[ClassRecord]:
+    def of(self, stage: model.Stage) -> list[ClassRecord]:
         """Return the classes of a stage."""
         return [record for record in self.classes.values() if record.task_class.stage is stage]
 
-    def tasks(self, stage: Stage) -> int:
+    def tasks(self, stage: model.Stage) -> int:
         """Return the number of tasks of a stage."""
         return sum(record.total for record in self.of(stage))
 
@@ -188,18 +187,18 @@ class JobRecord:
     @property
     def is_uber(self) -> bool:
         """Whether all of it runs in one container."""
-        return bool(self.of(Stage.UBER))
+        return bool(self.of(model.Stage.UBER))
 
     @property
     def is_app(self) -> bool:
         """Whether it is a Spark application: all that works are executors."""
-        executors = self.of(Stage.EXECUTOR)
+        executors = self.of(model.Stage.EXECUTOR)
         return bool(executors) and len(executors) == len(self._work())
 
     @property
     def is_map_reduce(self) -> bool:
         """Whether the models speak of such jobs: maps, perhaps reduces, each of one step, nothing else that works."""
-        maps, reduces = self.of(Stage.MAP), self.of(Stage.REDUCE)
+        maps, reduces = self.of(model.Stage.MAP), self.of(model.Stage.REDUCE)
         steps = [{record.task_class.step for record in records} for records in (maps, reduces)]
         return bool(maps) and len(maps) + len(reduces) == len(self._work()) and max(map(len, steps)) <= 1
 
@@ -208,7 +207,7 @@ class JobRecord:
 
     def shape(self, predictor: Predictor, *, use_estimates: bool) -> Shape:
         """Return what the job is made of, with run times where they are known: stated ones, too, if they count."""
-        masters = [container(record.task_class.resources) for record in self.of(Stage.DRIVER)]
+        masters = [container(record.task_class.resources) for record in self.of(model.Stage.DRIVER)]
         times, work = self._task_times(predictor, use_estimates), [(one.task_class, one.total) for one in self._work()]
         phases = (Phase(container=container(of.resources), tasks=tasks, task_s=times.get(of.id)) for of, tasks in work)
         return Shape(phases=tuple(phases), master=masters[0] if masters else NOTHING, uber=self.is_uber)
@@ -224,7 +223,7 @@ class JobRecord:
         """Return the predicted size of the job, which has this shape; None while it is not known."""
         if self.source is None or not shape.is_sized:
             return None
-        seconds: dict[Stage, float] = {}
+        seconds: dict[model.Stage, float] = {}
         for record, phase in zip(self._work(), shape.phases, strict=True):
             stage = record.task_class.stage
             seconds[stage] = seconds.get(stage, 0.0) + phase.total_s
@@ -249,28 +248,28 @@ class JobRecord:
         if times is None:
             return {}
         self.source = Source.PROBE if self.is_probed else Source.PROGRAM
-        totals_s = {Stage.MAP: times.map_s, Stage.REDUCE: times.reduce_s}
+        totals_s = {model.Stage.MAP: times.map_s, model.Stage.REDUCE: times.reduce_s}
         means_s = {stage: total_s / max(1, self.tasks(stage)) for stage, total_s in totals_s.items()}
         return {task_class.id: means_s[task_class.stage] for task_class in work}
 
     def _executor_times(self, predictor: Predictor) -> Mapping[model.ClassId, float | None]:
         """Return equal run times of all executors that add up to the program's memory-seconds."""
-        byte_seconds, executors = predictor.apps.mean(self.job.kind), self.of(Stage.EXECUTOR)
+        byte_seconds, executors = predictor.apps.mean(self.job.kind), self.of(model.Stage.EXECUTOR)
         memory_bytes = sum(record.total * container(record.task_class.resources)[1] for record in executors)
         executor_s = None if byte_seconds is None else byte_seconds / max(memory_bytes, LEAST_MEMORY_BYTES)
         return {record.task_class.id: executor_s for record in executors}
 
     def _recalled(self, predictor: Predictor) -> Features | None:
-        sizes = [(record.total, record.task_class.estimates.input_bytes()) for record in self.of(Stage.MAP)]
+        sizes = [(record.total, record.task_class.estimates.input_bytes()) for record in self.of(model.Stage.MAP)]
         input_bytes = sum(count * size for count, size in sizes if size is not None)
         if any(size is None for _, size in sizes):
             return None
-        maps, reduces = self.tasks(Stage.MAP), self.tasks(Stage.REDUCE)
+        maps, reduces = self.tasks(model.Stage.MAP), self.tasks(model.Stage.REDUCE)
         return predictor.recall(self.job.kind, input_bytes=input_bytes, maps=maps, reduces=reduces)
 
     def probed(self, counters: Mapping[str, float], predictor: Predictor) -> bool:
         """Take over what a probe found: eq. 8. False where its counters tell nothing."""
-        found = scaled(counters, maps=self.tasks(Stage.MAP), reduces=self.tasks(Stage.REDUCE))
+        found = scaled(counters, maps=self.tasks(model.Stage.MAP), reduces=self.tasks(model.Stage.REDUCE))
         if found is None or not self.is_map_reduce:
             return False
         self.features, self.is_probed = found, True
@@ -279,7 +278,7 @@ class JobRecord:
 
     def train(self, predictor: Predictor) -> None:
         """Teach the models the parameters and actual times of the job, which succeeded."""
-        for record in self.of(Stage.UBER):
+        for record in self.of(model.Stage.UBER):
             if record.succeeded:
                 predictor.learn_uber(self.job.kind, record.run_s / record.succeeded)
         run = [record for record in self._work() if record.succeeded]
@@ -288,5 +287,7 @@ class JobRecord:
             predictor.apps.add(self.job.kind, 1, byte_seconds)
         all_known = self.is_map_reduce and all(record.succeeded >= record.total for record in self._work())
         if self.features is not None and all_known:
-            map_s, reduce_s = (sum(record.run_s for record in self.of(stage)) for stage in (Stage.MAP, Stage.REDUCE))
+            map_s, reduce_s = (
+                sum(record.run_s for record in self.of(stage)) for stage in (model.Stage.MAP, model.Stage.REDUCE)
+            )
             predictor.learn(self.features, TotalTimes(map_s=map_s, reduce_s=reduce_s), self.job.kind)

@@ -34,7 +34,6 @@ import numpy as np
 from boathouse_policies import model
 from boathouse_policies.framework.programs import Contest, Programs
 from boathouse_policies.fspy.config import Config
-from boathouse_policies.model import Stage
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +124,7 @@ class Source(enum.StrEnum):
 class Prediction:
     """The predicted size of a job."""
 
-    seconds: Mapping[Stage, float]  # run time of all tasks together, by stage
+    seconds: Mapping[model.Stage, float]  # run time of all tasks together, by stage
     byte_seconds: float  # memory times run time, over all tasks
     source: Source
 

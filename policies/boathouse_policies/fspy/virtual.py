@@ -42,14 +42,13 @@ from typing import TypeAlias
 from boathouse_policies import model
 from boathouse_policies.fspy import jobs
 from boathouse_policies.fspy.config import Config
-from boathouse_policies.fspy.jobs import Amount, Shape
 
 MOST_ENDED = 256  # jobs of a world that are over and have not finished virtually (arbitrary)
 _MEMORY = 1
 _ROUNDING = 1e-9
 
 
-def allocate(bounds: Sequence[Amount], weights: Sequence[float], cluster: Amount) -> list[Amount]:
+def allocate(bounds: Sequence[jobs.Amount], weights: Sequence[float], cluster: jobs.Amount) -> list[jobs.Amount]:
     """Run Algorithm 2, VRA: what each job has in the fair world, by the bounds (APB) in the virtual queue's order.
 
     Each has at most its bound, and at most its fair share, by weights above 0, of what the ones before it left.
@@ -66,7 +65,7 @@ def allocate(bounds: Sequence[Amount], weights: Sequence[float], cluster: Amount
     return given
 
 
-def working_memory(share: Amount, bound: Amount, shape: Shape, least_work_share: float) -> float:
+def working_memory(share: jobs.Amount, bound: jobs.Amount, shape: jobs.Shape, least_work_share: float) -> float:
     """Run Algorithm 3, lines 4-7: the memory that works off a job's size: its master's container does not."""
     master = shape.master[_MEMORY]
     if shape.uber or not 0 < master < bound[_MEMORY]:  # a master as large as the cluster: nothing works beside it
@@ -83,11 +82,11 @@ class VirtualJob:
     world: "World"
     submitted_s: float  # breaks ties, then the id
     weight: float
-    shape: Shape  # what it is made of
+    shape: jobs.Shape  # what it is made of
     size: float  # S_pred; infinite where it is unknown
     used: float = 0.0  # S - VS at the world's last update
-    bound: Amount = jobs.NOTHING  # APB
-    share: Amount = jobs.NOTHING  # the allocated virtual resource
+    bound: jobs.Amount = jobs.NOTHING  # APB
+    share: jobs.Amount = jobs.NOTHING  # the allocated virtual resource
     rate: float = 0.0  # byte-seconds used up in a second
     finish_s: float = math.inf  # when it finishes virtually if nothing changes; when it did, once it has
     finished: bool = False
@@ -104,7 +103,7 @@ class World:
 
     def __init__(self, config: Config, all_jobs: dict[model.JobId, VirtualJob] | None = None) -> None:
         self._config = config
-        self.cluster: Amount = jobs.NOTHING  # all of the real cluster, or the part that sharing gives this world
+        self.cluster: jobs.Amount = jobs.NOTHING  # all of the real cluster, or the part that sharing gives this world
         self.now_s = 0.0  # when sizes and shares were last updated
         self.jobs = {} if all_jobs is None else all_jobs  # that are not gone, those that finished virtually too
         self.queue: list[VirtualJob] = []  # the pending virtual jobs, in the virtual queue's order
@@ -117,7 +116,7 @@ class World:
             self._update_sizes(self._next_end_s)
             self._update_shares()
 
-    def resize(self, cluster: Amount, now_s: float) -> None:
+    def resize(self, cluster: jobs.Amount, now_s: float) -> None:
         """Set the cluster's resources."""
         self.advance(now_s)
         if cluster == self.cluster:
@@ -129,7 +128,7 @@ class World:
         self.queue.sort(key=_place)
         self._update_shares()
 
-    def add(self, job: model.Job, shape: Shape, now_s: float, *, used: float = 0.0) -> None:
+    def add(self, job: model.Job, shape: jobs.Shape, now_s: float, *, used: float = 0.0) -> None:
         """Add a job; `used` is what it used up already, if it is known from before a restart."""
         self.advance(now_s)
         self._update_sizes(now_s)
@@ -139,7 +138,7 @@ class World:
         self._enter(fresh)
         self._update_shares()
 
-    def reshape(self, known: VirtualJob, shape: Shape, now_s: float) -> None:
+    def reshape(self, known: VirtualJob, shape: jobs.Shape, now_s: float) -> None:
         """Update a job whose size became known (eq. 10), or whose stages changed."""
         if known.shape == shape:
             return
@@ -228,7 +227,7 @@ class Worlds:
         """Return the worlds in which any job is pending."""
         return (world for world in self._worlds.values() if world.queue)
 
-    def resize(self, cluster: Amount, queues: Mapping[model.QueueName, model.Queue], now_s: float) -> None:
+    def resize(self, cluster: jobs.Amount, queues: Mapping[model.QueueName, model.Queue], now_s: float) -> None:
         """Let time pass, drop worlds without jobs, and share the cluster among those in which any job is pending."""
         for world in self._worlds.values():
             world.advance(now_s)
@@ -241,7 +240,7 @@ class Worlds:
             part = weights[queue] / total / namespaces[queue] if total else 0.0
             self._worlds[queue, namespace].resize((cluster[0] * part, cluster[1] * part), now_s)
 
-    def add(self, job: model.Job, shape: Shape, now_s: float, *, used: float = 0.0) -> None:
+    def add(self, job: model.Job, shape: jobs.Shape, now_s: float, *, used: float = 0.0) -> None:
         """Add a job; `used` is what it used up already, if it is known from before a restart."""
         world = self._worlds.setdefault((job.queue, job.namespace), World(self._config, self.jobs))
         world.add(job, shape, now_s, used=used)

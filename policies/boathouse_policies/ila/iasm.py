@@ -25,7 +25,6 @@ from boathouse_policies.ila import profiling
 from boathouse_policies.ila.config import Config
 from boathouse_policies.ila.exponential import Weights
 from boathouse_policies.ila.monitoring import Monitor
-from boathouse_policies.ila.profiling import Demand
 from boathouse_policies.model import BoolVector, FloatVector, IntVector
 
 
@@ -131,7 +130,7 @@ class Model(Protocol):
         """Return the system's parts, shape [8, N] to [K, N]."""
         ...
 
-    def weights(self, task: Demand) -> Weights:
+    def weights(self, task: profiling.Demand) -> Weights:
         """Return what a task makes of them."""
         ...
 
@@ -139,7 +138,7 @@ class Model(Protocol):
 class Judged(NamedTuple):
     """A task of which slowdowns are predicted, and by whom."""
 
-    demand: Demand  # what it uses
+    demand: profiling.Demand  # what it uses
     model: Model  # the model of its namespace
     margin: float  # by how much more than a threshold that model's error lets pass
 
@@ -156,7 +155,7 @@ class Slowdowns:
         state: CycleState,
         monitor: Monitor,
         thresholds: Thresholds,
-        weights: Callable[[Model, Demand], Weights],
+        weights: Callable[[Model, profiling.Demand], Weights],
         config: Config,
     ) -> None:
         self._state, self._config = state, config
@@ -175,7 +174,7 @@ class Slowdowns:
         self._columns: dict[Judged, tuple[int, FloatVector]] = {}
         self._takers: Takers = {}
         self._before: list[float] = []  # H_d before each placement of this cycle
-        self._moved: list[tuple[int, Demand, int]] = []  # placements that the metrics do not include yet
+        self._moved: list[tuple[int, profiling.Demand, int]] = []  # placements that the metrics do not include yet
         self._hosts_moved: list[slice | IntVector] = []  # the nodes whose metrics changed, of each placement
 
     @functools.cached_property
@@ -264,12 +263,12 @@ class Slowdowns:
         self._count(node, task.demand, 1)
         return accepted
 
-    def undo(self, node: int, demand: Demand) -> None:
+    def undo(self, node: int, demand: profiling.Demand) -> None:
         """Take back the task that was placed last."""
         self.thresholds.reached[self._hosts.places[node]] = self._before.pop()
         self._count(node, demand, -1)
 
-    def _count(self, node: int, demand: Demand, step: int) -> None:
+    def _count(self, node: int, demand: profiling.Demand, step: int) -> None:
         """Count one task more, or less, on a node of which the room is taken, or given back."""
         host = self._hosts.places[node]
         nodes = self._hosts.spans[host]
@@ -285,7 +284,7 @@ class Slowdowns:
             limits[nodes] = np.maximum(self.thresholds.limit(host, margin), self._at_least[nodes])
         self._state.touch(*self._hosts.members[host].tolist())
 
-    def _add(self, system: FloatVector, node: int, demand: Demand, step: int) -> slice | IntVector:
+    def _add(self, system: FloatVector, node: int, demand: profiling.Demand, step: int) -> slice | IntVector:
         """Add a demand on a node for it and those that share its host, or take it away; return the host's nodes."""
         nodes = self._hosts.spans[self._hosts.places[node]]
         unit = self._unit[:, node].tolist()

@@ -27,7 +27,6 @@ import numpy as np
 
 from boathouse_policies.framework.programs import Programs
 from boathouse_policies.ila import additive, fitting, profiling
-from boathouse_policies.ila.additive import Additive
 from boathouse_policies.ila.config import Config
 from boathouse_policies.ila.exponential import FAMILY, Exponential
 from boathouse_policies.model import NamespaceName
@@ -58,13 +57,13 @@ class Learner:
         """Return a learner that begins as this one, and goes on by itself."""
         return copy.copy(self)  # nothing of it is changed in place
 
-    def begin_with(self, model: Exponential, additive_model: Additive, offline: fitting.Samples) -> None:
+    def begin_with(self, model: Exponential, additive_model: additive.Additive, offline: fitting.Samples) -> None:
         """Begin with models that were trained offline (4.1): these samples, instead of ours, stay in every fit."""
         self._first, self._offline = (model, additive_model), offline
         self.model, self.additive, self._is_fitted = model, additive_model, True
 
     @property
-    def models(self) -> tuple[Exponential, Additive, Additive]:
+    def models(self) -> tuple[Exponential, additive.Additive, additive.Additive]:
         """The paper's model, ours, and the trivial one, by which nobody is slowed down."""
         return self.model, self.additive, additive.NOBODY
 
@@ -168,7 +167,7 @@ def first_samples() -> fitting.Samples:
 
 
 @functools.cache
-def first_models() -> tuple[Exponential, Additive]:
+def first_models() -> tuple[Exponential, additive.Additive]:
     """Return the models that predict before the first observations."""
     return fitting.exponential(first_samples()), additive.fit(first_samples())
 

@@ -29,7 +29,6 @@ import numpy as np
 from boathouse_policies import model
 from boathouse_policies.framework.programs import Programs
 from boathouse_policies.ila.config import Config
-from boathouse_policies.model import FloatVector
 
 C_U, C_A, C_0, R_U, W_U, R_A, W_A, IO_U, T_C, T_R, T_W = range(11)  # rows: of the system CPU and I/O, then of the task
 
@@ -56,7 +55,7 @@ class Demand(NamedTuple):
 IDLE = Demand(0.0, 0.0, 0.0)
 
 
-def system(node: FloatVector, host: FloatVector, beyond: FloatVector) -> FloatVector:
+def system(node: model.FloatVector, host: model.FloatVector, beyond: model.FloatVector) -> model.FloatVector:
     """Return the system's metrics, shape [8, N], by CPU, reads and writes as parts of a host, shape [3, N].
 
     They are those of each virtual machine, and of its host in all. `beyond` is c_0, shape [N].

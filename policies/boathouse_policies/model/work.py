@@ -7,17 +7,6 @@ from typing import Protocol, Self
 
 from boathouse_policies.model import values
 from boathouse_policies.model.node import UNCONSTRAINED, Constraints
-from boathouse_policies.model.values import (
-    ClassId,
-    JobId,
-    NamespaceName,
-    NodeName,
-    PodUid,
-    QueueName,
-    Resources,
-    TaskId,
-    value,
-)
 
 _NO_NAMESPACE = values.NamespaceName("")
 
@@ -51,12 +40,12 @@ class Distance(enum.IntEnum):
 class Job:
     """What a user submitted."""
 
-    id: JobId  # UID of the job's object
-    queue: QueueName
+    id: values.JobId  # UID of the job's object
+    queue: values.QueueName
     submitted_s: float  # when it was submitted; ties between jobs are broken by it, then by id
     name: str = ""  # `namespace/name`, for messages
     # Namespace of the job's object; empty where a workload has one tenant. A queue is shared by namespace.
-    namespace: NamespaceName = _NO_NAMESPACE
+    namespace: values.NamespaceName = _NO_NAMESPACE
     # PriorityClass value: within a namespace's share of a queue the higher goes first, before the profile's order.
     priority: int = 0
     priority_class: str = ""  # name of the PriorityClass; empty for none
@@ -65,13 +54,13 @@ class Job:
     # next. Empty for nothing in common with any other.
     kind: str = ""
     # The job whose features this one measures on a sample of its input; None for a job of its own.
-    probe_of: JobId | None = None
+    probe_of: values.JobId | None = None
 
 
 class Estimates(Protocol):
     """Predictions for the tasks of one class; None where nothing is known."""
 
-    def duration_s(self, resources: Resources) -> float | None:
+    def duration_s(self, resources: values.Resources) -> float | None:
         """Run time of one task with these resources."""
 
     def deviation_s(self) -> float | None:
@@ -80,7 +69,7 @@ class Estimates(Protocol):
     def input_bytes(self) -> int | None:
         """Return bytes that one task reads."""
 
-    def spilled_bytes(self, resources: Resources) -> int | None:
+    def spilled_bytes(self, resources: values.Resources) -> int | None:
         """Return bytes that one task writes to disk and reads again for want of memory."""
 
 
@@ -92,7 +81,7 @@ class Fixed:
     read_bytes: int | None = None
     sigma_s: float | None = None
 
-    def duration_s(self, resources: Resources) -> float | None:  # noqa: ARG002  the protocol's argument
+    def duration_s(self, resources: values.Resources) -> float | None:  # noqa: ARG002  the protocol's argument
         """Run time of one task."""
         return self.seconds
 
@@ -104,7 +93,7 @@ class Fixed:
         """Return bytes that one task reads."""
         return self.read_bytes
 
-    def spilled_bytes(self, resources: Resources) -> int | None:  # noqa: ARG002  the protocol's argument
+    def spilled_bytes(self, resources: values.Resources) -> int | None:  # noqa: ARG002  the protocol's argument
         """Return None: it is not known."""
         return None
 
@@ -116,9 +105,9 @@ UNKNOWN = Fixed()  # nothing is known: the neutral estimates
 class TaskClass:
     """Tasks that are alike for scheduling: same job, step, stage, ideal resources and constraints."""
 
-    id: ClassId  # unique over all jobs
-    job: JobId
-    resources: Resources  # the ideal size of one task; a Sizer may decide less
+    id: values.ClassId  # unique over all jobs
+    job: values.JobId
+    resources: values.Resources  # the ideal size of one task; a Sizer may decide less
     stage: Stage = Stage.OTHER
     step: int = 0
     constraints: Constraints = UNCONSTRAINED
@@ -129,22 +118,22 @@ class TaskClass:
     # full size, and to nodes that are reserved too.
     is_short: bool = False
     # If it is short, the nodes where an earlier leader had reserved room, one for each task.
-    former_places: tuple[NodeName, ...] = ()
+    former_places: tuple[values.NodeName, ...] = ()
     estimates: Estimates = UNKNOWN
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)  # labels of its pods, as far as they share them
     cpu_limit_milli: int = 0  # the most CPU that one task can use; 0 for not known
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@values.value(frozen=True, slots=True, kw_only=True)
 class Task:
     """One pod's worth of work that waits."""
 
-    id: TaskId  # `namespace/pod-name`
-    task_class: ClassId
+    id: values.TaskId  # `namespace/pod-name`
+    task_class: values.ClassId
     index: int = 0  # order within the class; ties are broken by it, then by id
-    locations: tuple[NodeName, ...] = ()  # nodes that hold its input
+    locations: tuple[values.NodeName, ...] = ()  # nodes that hold its input
     # The pod that exists already (pending ahead, or made by somebody else): it gets a Bind. None: it gets a Create.
-    pod_uid: PodUid | None = None
+    pod_uid: values.PodUid | None = None
     # No pod exists and none may be made yet (a driver will ask for it): it gets a Reservation, which keeps its room for
     # the length of the cycle.
     expected: bool = False
@@ -155,7 +144,7 @@ class Task:
 class Queue:
     """A named share of the cluster."""
 
-    name: QueueName
+    name: values.QueueName
     weight: float = 1.0  # its share relative to the other queues
     # (resource by Kubernetes' name, most that its jobs may hold together) in base units, sorted. Use `Queue.of` to pass
     # a mapping. A resource that is not named is not limited.
@@ -177,6 +166,6 @@ class Queue:
         )
 
     @classmethod
-    def of(cls, name: QueueName, *, weight: float = 1.0, limits: Mapping[str, int] | None = None) -> Self:
+    def of(cls, name: values.QueueName, *, weight: float = 1.0, limits: Mapping[str, int] | None = None) -> Self:
         """Build from a mapping of limits, for example `{"cpu": 4000, "memory": 8 << 30, "pods": 10}`."""
         return cls(name=name, weight=weight, limits=tuple(sorted((limits or {}).items())))

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from boathouse_policies import framework, model
-from boathouse_policies.model import Distance
 from boathouse_sim.base_world import AnyWorld
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.live.course import Pod
@@ -27,7 +26,7 @@ from boathouse_sim.work import Reading, Segment
 
 
 def demands(
-    segment: Segment, pod: Pod, distance: Distance | None, source: str, luck: float, conditions: Conditions
+    segment: Segment, pod: Pod, distance: model.Distance | None, source: str, luck: float, conditions: Conditions
 ) -> tuple[Four, Four, RemoteRead]:
     """Return the stretch of a segment, its load, and what it reads from another host, as of `Activity`."""
     stretch = stretches(segment, pod, distance, conditions.reading, luck)
@@ -40,11 +39,11 @@ def work_ms(segment: Segment) -> float:
     return float(max(1, segment.work_ms))
 
 
-def stretches(segment: Segment, pod: Pod, distance: Distance | None, reading: Reading, luck: float) -> Four:
+def stretches(segment: Segment, pod: Pod, distance: model.Distance | None, reading: Reading, luck: float) -> Four:
     """Return milliseconds that a millisecond of its work takes, by kind."""
     whole, factor, remote = work_ms(segment), 1.0, False
     if distance is not None:
-        factor, remote = reading.factor(distance), distance > Distance.SERVER
+        factor, remote = reading.factor(distance), distance > model.Distance.SERVER
     read = segment.read_ms * factor
     rest = whole - segment.work_ms  # of what would take no time
     return (
@@ -56,10 +55,10 @@ def stretches(segment: Segment, pod: Pod, distance: Distance | None, reading: Re
 
 
 def loads(
-    segment: Segment, pod: Pod, distance: Distance | None, stretch: Four, *, spills_load_disks: bool = False
+    segment: Segment, pod: Pod, distance: model.Distance | None, stretch: Four, *, spills_load_disks: bool = False
 ) -> Four:
     """Return the use without contention: cores, and MB/s of disks, network and pool."""
-    remote = distance is not None and distance > Distance.SERVER
+    remote = distance is not None and distance > model.Distance.SERVER
     seconds = work_ms(segment) * sum(stretch) / 1000
     on_disk = segment.write_mb + (0.0 if remote else segment.read_mb)
     if spills_load_disks and pod.penalty > 1.0:  # what is spilled is written, and read again
@@ -70,10 +69,10 @@ def loads(
 
 
 def _far(
-    segment: Segment, source: str, distance: Distance | None, stretch: Four, reading: Reading, luck: float
+    segment: Segment, source: str, distance: model.Distance | None, stretch: Four, reading: Reading, luck: float
 ) -> RemoteRead:
     """Return what its reading takes of another host."""
-    if not source or distance is None or distance <= Distance.SERVER:
+    if not source or distance is None or distance <= model.Distance.SERVER:
         return LOCAL_READ
     whole = work_ms(segment)
     seconds = whole * sum(stretch) / 1000

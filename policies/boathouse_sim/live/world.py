@@ -17,11 +17,10 @@ from boathouse_sim.live import knowledge, sizes
 from boathouse_sim.live.course import Course, LiveRun, Pod
 from boathouse_sim.live.rates import Activity, Gate, Rates
 from boathouse_sim.live.shared import SharedRates
-from boathouse_sim.work import Container, Segment, Submission
 from boathouse_sim.workload import Errors, Workload
 
 
-class LiveWorld(BaseWorld[Submission, LiveRun]):
+class LiveWorld(BaseWorld[work.Submission, LiveRun]):
     """One simulation, from the first submission to the last end. `course_of` makes the course of a job that comes.
 
     `errors`: of containers only the duration strays. `seed` is of all that is drawn: blocks, luck, outages.
@@ -65,7 +64,7 @@ class LiveWorld(BaseWorld[Submission, LiveRun]):
         return SharedRates(self.clock, hosts, here.contention, here.pools)
 
     @override
-    def _arrive(self, spec: Submission) -> None:
+    def _arrive(self, spec: work.Submission) -> None:
         run = LiveRun(spec=spec, job=self.new_job(spec), submitted_ms=self.clock.now_ms)
         self.runs[run.job.id] = run
         run.course = self._course_of(self, run)
@@ -77,7 +76,7 @@ class LiveWorld(BaseWorld[Submission, LiveRun]):
         run: LiveRun,
         kind: str,
         stage: model.Stage,
-        container: Container,
+        container: work.Container,
         tasks: int,
         *,
         step: int = 0,
@@ -223,7 +222,7 @@ class LiveWorld(BaseWorld[Submission, LiveRun]):
     def do(
         self,
         pod: Pod,
-        segment: Segment,
+        segment: work.Segment,
         ended: Callable[[], None],
         *,
         gate: Gate | None = None,
@@ -255,7 +254,7 @@ class LiveWorld(BaseWorld[Submission, LiveRun]):
         self.rates.start(activity)
         return activity
 
-    def _ended(self, pod: Pod, activity: Activity, segment: Segment, ended: Callable[[], None]) -> None:
+    def _ended(self, pod: Pod, activity: Activity, segment: work.Segment, ended: Callable[[], None]) -> None:
         pod.activities.remove(activity)
         pod.computed_core_ms += segment.cpu_ms * segment.cores
         self.tally.busy_core_ms += segment.cpu_ms * segment.cores

@@ -5,7 +5,6 @@ from typing import Final, Literal
 from pydantic import Field
 
 from boathouse.resources import base
-from boathouse.resources.base import ATOMIC, DnsLabel, Key, Model, Url, checked, map_list, optional, rule, spec_config
 from boathouse.resources.mrjob.formats import Formats, format_rules
 from boathouse.resources.mrjob.hadoop import DataUrl, HadoopFields, cluster_rules, url_rules, volume_rules
 from boathouse.resources.mrjob.steps import MAX_STEPS, Step, StepFields, Uber, spec_step_rules
@@ -18,17 +17,17 @@ MUTABLE_WHILE_SUSPENDED: Final = frozenset({"queue", "nodeSelector", "toleration
 """Fields that queueing systems set when they admit a job. While it is suspended no pod with the old values exists."""
 
 
-class Life(Model):
+class Life(base.Model):
     """Suspension, deadlines and timeouts of a job."""
 
     suspend: bool = Field(
         default=False,
         description="Suspends the job, like batch/Job: running pods are deleted, results of finished tasks are kept.",
     )
-    active_deadline_seconds: int | None = optional(
+    active_deadline_seconds: int | None = base.optional(
         "The job fails this long after status.startTime, which a resume resets.", ge=1, le=10 * 365 * 86400
     )
-    ttl_seconds_after_finished: int | None = optional(
+    ttl_seconds_after_finished: int | None = base.optional(
         "The job, its pods and their logs are deleted this many seconds after it finished. Its "
         "output is kept. Absent: the job is kept.",
         ge=0,
@@ -60,25 +59,25 @@ MAX_MAPS = 40_000
 """With this many tasks, bitmaps and attempts fit into the 32 KiB of a status."""
 
 
-class File(Model):
+class File(base.Model):
     """An executable file in the task's working folder, like Hadoop's -files."""
 
-    model_config = checked(
-        rule(
+    model_config = base.checked(
+        base.rule(
             "has(self.configMapKeyRef) != has(self.url)",
             "'file ' + self.name + ': set exactly one of configMapKeyRef and url'",
         ),
-        rule("self.name != '.' && self.name != '..'", "a file's name cannot be . or .."),
+        base.rule("self.name != '.' && self.name != '..'", "a file's name cannot be . or .."),
     )
-    name: Key = Field(description="Name in the working folder, without slashes.")
+    name: base.Key = Field(description="Name in the working folder, without slashes.")
     config_map_key_ref: KeyRef | None = None
-    url: Url | None = optional("URL of the file.")
+    url: base.Url | None = base.optional("URL of the file.")
 
 
 class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
     """Desired state of the job. Most fields are immutable after creation."""
 
-    model_config = spec_config(
+    model_config = base.spec_config(
         *spec_step_rules,
         *url_rules,
         *cluster_rules,
@@ -87,8 +86,10 @@ class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
         always_mutable=ALWAYS_MUTABLE,
         mutable_while_suspended=MUTABLE_WHILE_SUSPENDED,
     )
-    queue: DnsLabel | None = optional("Queue of the job. Absent: the namespace's default queue, or that of the chart.")
-    image: str | None = optional(
+    queue: base.DnsLabel | None = base.optional(
+        "Queue of the job. Absent: the namespace's default queue, or that of the chart."
+    )
+    image: str | None = base.optional(
         "Image with boathouse-task and the job's commands. Absent: the operator's task image.",
         min_length=1,
         max_length=512,
@@ -102,24 +103,24 @@ class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
         max_length=64,
         description="URLs of files, folders (recursive, without names _* and .*) or globs. file:///files/NAME is the "
         "file NAME of spec.files, if it is from a ConfigMap.",
-        json_schema_extra=ATOMIC,
+        json_schema_extra=base.ATOMIC,
     )
     output: DataUrl = Field(
         default_factory=str,
         description="URL of a new folder. Output files are part-00000 and so on; _SUCCESS is written last.",
     )
-    steps: list[Step] | None = optional(
+    steps: list[Step] | None = base.optional(
         "Several map and reduce steps; each reads the output of the previous step. mapper, combiner and "
         "reducer in spec define a single step.",
         min_length=1,
         max_length=MAX_STEPS,
-        json_schema_extra=ATOMIC,
+        json_schema_extra=base.ATOMIC,
     )
     max_record_bytes: base.RecordSize = Field(
         default="16Mi",
         description="Maximum length of a line; a longer line fails the job. A task needs a few times this memory.",
     )
-    uber: Uber | None = optional("If present, even empty, small steps run in one pod.")
+    uber: Uber | None = base.optional("If present, even empty, small steps run in one pod.")
     probing: Literal["IfUnknown", "Never"] = Field(
         default="IfUnknown",
         description="IfUnknown: with a profile that orders jobs by size, a probe runs the job's commands once more on "
@@ -128,10 +129,10 @@ class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
     split_max_size: base.SplitSize = Field(
         default="64Mi", description="Like mapreduce.input.fileinputformat.split.maxsize."
     )
-    files: list[File] | None = optional(
-        "Files in the working folder of tasks.", max_length=64, json_schema_extra=map_list("name")
+    files: list[File] | None = base.optional(
+        "Files in the working folder of tasks.", max_length=64, json_schema_extra=base.map_list("name")
     )
-    env: Environment | None = optional("Variables of the commands.")
+    env: Environment | None = base.optional("Variables of the commands.")
     storage: Storage | None = None
-    node_selector: NodeLabels | None = optional("Labels that nodes of the pods must have.")
-    tolerations: Tolerations | None = optional("Taints of nodes that the pods tolerate.")
+    node_selector: NodeLabels | None = base.optional("Labels that nodes of the pods must have.")
+    tolerations: Tolerations | None = base.optional("Taints of nodes that the pods tolerate.")

@@ -10,7 +10,6 @@ from boathouse.resources.base import ATOMIC, Model, optional
 from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
 from boathouse.resources.mrjob import names
 from boathouse.resources.mrjob.spec import MRJobSpec
-from boathouse.resources.statuses import ABSENT, Conditions, Count, Status, Text, Time, about
 
 Phase = Literal["Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"]
 _time = {"format": "date-time"}
@@ -158,43 +157,50 @@ MAX_APPLICATIONS = 8
 class HadoopStatus(statuses.PartWithoutDefaults):
     """The current attempt of a job with clusterRef."""
 
-    attempt: Annotated[int, about("From 1.")]
-    tag: Annotated[str, about("Tag of the attempt's applications: UID-ATTEMPT.", max_length=64)]
+    attempt: Annotated[int, statuses.about("From 1.")]
+    tag: Annotated[str, statuses.about("Tag of the attempt's applications: UID-ATTEMPT.", max_length=64)]
     cluster: Annotated[
-        Text,
-        about(
+        statuses.Text,
+        statuses.about(
             "UID of the MRCluster. The attempt ends with the cluster, even if another one has its name.",
             alias="clusterUID",
             max_length=64,
         ),
     ] = ""
-    since_s: Annotated[statuses.TimeOrZero, about("When the attempt began.", alias="since")]
-    is_stopping: Annotated[bool, about("Whether Boathouse kills the attempt's applications.", alias="stopping")] = False
+    since_s: Annotated[statuses.TimeOrZero, statuses.about("When the attempt began.", alias="since")]
+    is_stopping: Annotated[
+        bool, statuses.about("Whether Boathouse kills the attempt's applications.", alias="stopping")
+    ] = False
     ended_s: Annotated[
-        Time, about("When its client and all its applications had ended. Absent: they may still run.", alias="ended")
+        statuses.Time,
+        statuses.about(
+            "When its client and all its applications had ended. Absent: they may still run.", alias="ended"
+        ),
     ] = None
     applications: Annotated[
         tuple[HadoopApplication, ...],
-        ABSENT,
-        about("Applications of the attempt.", max_length=MAX_APPLICATIONS, json_schema_extra=ATOMIC),
+        statuses.ABSENT,
+        statuses.about("Applications of the attempt.", max_length=MAX_APPLICATIONS, json_schema_extra=ATOMIC),
     ] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class JobFields(Status):
+class JobFields(statuses.Status):
     """Fields of a job's status that the planner has as they are."""
 
-    phase: Annotated[Phase, about("Where the job is; details are in the conditions.")] = "Pending"
-    conditions: Annotated[Conditions, about("What holds, such as Admitted, Succeeded and Failed.")] = ()
-    queue: Annotated[Text, about("Queue of the job.", max_length=63)] = ""
+    phase: Annotated[Phase, statuses.about("Where the job is; details are in the conditions.")] = "Pending"
+    conditions: Annotated[
+        statuses.Conditions, statuses.about("What holds, such as Admitted, Succeeded and Failed.")
+    ] = ()
+    queue: Annotated[statuses.Text, statuses.about("Queue of the job.", max_length=63)] = ""
     reason: Annotated[
-        Text, about("Why the job is pending or failed; details are in the conditions.", max_length=64)
+        statuses.Text, statuses.about("Why the job is pending or failed; details are in the conditions.", max_length=64)
     ] = ""
-    start_s: Annotated[Time, about("When it was admitted. Absent while it is suspended.")] = None
-    completion_s: Annotated[Time, about("When it succeeded or failed.")] = None
+    start_s: Annotated[statuses.Time, statuses.about("When it was admitted. Absent while it is suspended.")] = None
+    completion_s: Annotated[statuses.Time, statuses.about("When it succeeded or failed.")] = None
     percent: Annotated[
         int | None,
-        about(
+        statuses.about(
             "Progress, from finished tasks and reports of running tasks. 100: the output is complete.",
             alias="progressPercent",
             ge=0,
@@ -204,11 +210,13 @@ class JobFields(Status):
     running: RunningSums | None = None
     counters: Annotated[
         dict[str, Annotated[dict[str, int], Field(max_length=256)]],
-        ABSENT,
-        about("Sums over the attempts that won, by group and name.", max_length=256),
+        statuses.ABSENT,
+        statuses.about("Sums over the attempts that won, by group and name.", max_length=256),
     ] = dataclasses.field(default_factory=dict)
     last_failures: Annotated[
-        tuple[TaskFailure, ...], ABSENT, about("The last failed attempts.", max_length=5, json_schema_extra=ATOMIC)
+        tuple[TaskFailure, ...],
+        statuses.ABSENT,
+        statuses.about("The last failed attempts.", max_length=5, json_schema_extra=ATOMIC),
     ] = ()
     plan: PlanStatus | None = None
     resources: DecidedResources | None = None
@@ -219,23 +227,27 @@ class JobFields(Status):
 class MRJobStatus(JobFields):
     """Observed state of the job."""
 
-    progress: Annotated[str | None, about('Succeeded tasks, such as "maps 12/40, reduces 0/2".', max_length=128)] = None
-    current_step: Annotated[
-        Count | None,
-        about("Current step of a job with several steps, from 0. plan, maps and reduces are those of this step."),
+    progress: Annotated[
+        str | None, statuses.about('Succeeded tasks, such as "maps 12/40, reduces 0/2".', max_length=128)
     ] = None
-    steps: Annotated[int | None, about("Number of steps, if more than one.")] = None
+    current_step: Annotated[
+        statuses.Count | None,
+        statuses.about(
+            "Current step of a job with several steps, from 0. plan, maps and reduces are those of this step."
+        ),
+    ] = None
+    steps: Annotated[int | None, statuses.about("Number of steps, if more than one.")] = None
     maps: TaskCounts | None = None
     reduces: TaskCounts | None = None
     failures: FailureCounts | None = None
     succeeded_maps: Annotated[
-        str | None, about("A bit per map, base64, least significant bit first.", max_length=65536)
+        str | None, statuses.about("A bit per map, base64, least significant bit first.", max_length=65536)
     ] = None
     succeeded_reduces: Annotated[
-        str | None, about("A bit per reduce, base64, least significant bit first.", max_length=65536)
+        str | None, statuses.about("A bit per reduce, base64, least significant bit first.", max_length=65536)
     ] = None
     attempts: Attempts | None = None
-    hadoop: Annotated[HadoopStatus | None, about("Of a job with clusterRef.")] = None
+    hadoop: Annotated[HadoopStatus | None, statuses.about("Of a job with clusterRef.")] = None
 
 
 class MRJob(Model):

@@ -19,7 +19,6 @@ from typing_extensions import override
 from boathouse.scheduling.pods.facts import PodFacts
 from boathouse.scheduling.pods.rows import PodKey, PodRow
 from boathouse_policies import framework, model
-from boathouse_policies.framework import predicates
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -171,11 +170,13 @@ class Nominations(framework.Filter):
                         room[i] -= amount
             needed = zip(pending.shape.sizes, room, strict=False)
             lacking = [
-                predicates.reason(axis.names[i]) for i, (need, left) in enumerate(needed) if need and left < need
+                framework.predicates.reason(axis.names[i])
+                for i, (need, left) in enumerate(needed)
+                if need and left < need
             ]
             taken = [port for pod in first for port in pod.host_ports]
             if any(mine.conflicts(port) for mine in pending.task_class.constraints.host_ports for port in taken):
-                lacking.append(predicates.PORTS)
+                lacking.append(framework.predicates.PORTS)
             yield index[node], lacking
 
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from boathouse.cluster import server_time, wire
 from boathouse.resources import names
-from boathouse.resources.names import Reason
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.status_codec import printable
 
@@ -175,9 +174,9 @@ def problem(status: wire.ContainerStatus | None, image: str = "spec.image") -> P
         return None
     message = printable(waiting.message or waiting.reason, MAX_MESSAGE)
     if waiting.reason in _IMAGE_PROBLEMS:
-        return Problem(reason=Reason.IMAGE_PULL_FAILED, message=f"{message} (check {image} and the pull secrets)")
+        return Problem(reason=names.Reason.IMAGE_PULL_FAILED, message=f"{message} (check {image} and the pull secrets)")
     if waiting.reason in _CONFIG_PROBLEMS:
-        return Problem(reason=_missing(waiting.message) or Reason.INVALID_POD, message=message)
+        return Problem(reason=_missing(waiting.message) or names.Reason.INVALID_POD, message=message)
     return None
 
 
@@ -191,10 +190,10 @@ def mount_problem(events: Sequence[wire.Manifest]) -> Problem | None:
     return None if reason is None else Problem(reason=reason, message=printable(note, MAX_MESSAGE))
 
 
-def _missing(message: str) -> Reason | None:
+def _missing(message: str) -> names.Reason | None:
     """Return the reason of a kubelet's message such as `secret "x" not found`, `couldn't find key k in Secret ns/x`."""
     lowered = message.lower()
-    for word, reason in (("secret", Reason.SECRET_NOT_FOUND), ("configmap", Reason.CONFIG_MAP_NOT_FOUND)):
+    for word, reason in (("secret", names.Reason.SECRET_NOT_FOUND), ("configmap", names.Reason.CONFIG_MAP_NOT_FOUND)):
         if word in lowered and any(absent in lowered for absent in _ABSENT):
             return reason
     return None
@@ -216,7 +215,7 @@ def disruption(pod: facts.PodFacts) -> Problem | None:
     if disrupted is not None and disrupted.status == "True":
         return _closed(disrupted.reason, disrupted.message)
     if pod.metadata.deletion_timestamp is not None:
-        return Problem(reason=Reason.POD_LOST, message="the pod was deleted while it ran")
+        return Problem(reason=names.Reason.POD_LOST, message="the pod was deleted while it ran")
     return None
 
 
@@ -227,7 +226,7 @@ def _was_ended(pod: facts.PodFacts) -> bool:
 
 def _closed(reason: str, message: str) -> Problem:
     """Return a reason of the closed set, and the message, which names a reason that is not in the set."""
-    closed = names.pod_reason(reason, Reason.POD_LOST)
+    closed = names.pod_reason(reason, names.Reason.POD_LOST)
     return Problem(reason=closed, message=message if closed == reason or not reason else f"{reason}: {message}")
 
 

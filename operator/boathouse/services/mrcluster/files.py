@@ -16,7 +16,6 @@ from boathouse.resources import quantity
 from boathouse.resources.mrcluster import spec as mrcluster_spec
 from boathouse.services import hadoop
 from boathouse.services.mrcluster import daemons, model, sizes
-from boathouse.services.mrcluster.model import Cluster
 from boathouse_task.cluster_contract import TRANSIENT_LABEL
 
 SCRIPTS: Final = {
@@ -70,7 +69,7 @@ CAPACITY_DEFAULTS: Final = {f"{_CAPACITY_PREFIX}am.allow-non-exclusive-allocatio
 """Settings that users may change."""
 
 
-def core_site(cluster: Cluster) -> dict[str, str]:
+def core_site(cluster: model.Cluster) -> dict[str, str]:
     """Return Boathouse's settings. Tokens name services by host: a pod that is created again has another address."""
     return {
         "fs.defaultFS": f"hdfs://{cluster.fqdn(model.MASTER)}:{daemons.NAME_NODE_PORT}",
@@ -81,7 +80,7 @@ def core_site(cluster: Cluster) -> dict[str, str]:
     }
 
 
-def hdfs_defaults(cluster: Cluster) -> dict[str, str]:
+def hdfs_defaults(cluster: model.Cluster) -> dict[str, str]:
     """Return settings that users may change. A DataNode is dead after 90 s without heartbeat.
 
     Clients of HDFS wait for a NameNode that starts again, at first for a minute, then for five: without this policy,
@@ -103,7 +102,7 @@ def hdfs_defaults(cluster: Cluster) -> dict[str, str]:
     }
 
 
-def hdfs_site(cluster: Cluster) -> dict[str, str]:
+def hdfs_site(cluster: model.Cluster) -> dict[str, str]:
     """Return the settings that Boathouse sets.
 
     Nothing here depends on the number of nodes, so that a cluster that grows need not restart. No file may have more
@@ -139,7 +138,7 @@ def hdfs_site(cluster: Cluster) -> dict[str, str]:
     }
 
 
-def yarn_defaults(cluster: Cluster) -> dict[str, str]:
+def yarn_defaults(cluster: model.Cluster) -> dict[str, str]:
     """Return settings that users may change. The exclude file has the timeouts of decommissions.
 
     A NodeManager is lost after three minutes without a heartbeat instead of ten: its tasks start again then.
@@ -162,7 +161,7 @@ def yarn_defaults(cluster: Cluster) -> dict[str, str]:
     }
 
 
-def yarn_site(cluster: Cluster) -> dict[str, str]:
+def yarn_site(cluster: model.Cluster) -> dict[str, str]:
     """Return the settings that Boathouse sets.
 
     A small unit of allocation keeps the memory of a node in line with the number of its slots. A NodeManager has its
@@ -208,11 +207,11 @@ def yarn_site(cluster: Cluster) -> dict[str, str]:
     }
 
 
-def _classpath(cluster: Cluster) -> str:
+def _classpath(cluster: model.Cluster) -> str:
     return ",".join((daemons.CONF_FOLDER, *cluster.spec.classpath.split(":")))
 
 
-def mapred_site(cluster: Cluster) -> dict[str, str]:
+def mapred_site(cluster: model.Cluster) -> dict[str, str]:
     """Return the settings that Boathouse sets."""
     master = cluster.fqdn(model.MASTER)
     return {
@@ -228,7 +227,7 @@ def mapred_site(cluster: Cluster) -> dict[str, str]:
     }
 
 
-def mapred_defaults(cluster: Cluster) -> dict[str, str]:
+def mapred_defaults(cluster: model.Cluster) -> dict[str, str]:
     """Return settings that users may change. Streaming runs beside a JVM: heaps are 0.6 of a container, not 0.8."""
     memory = sizes.of(cluster)
     first, last = daemons.APPLICATION_MASTER_PORTS
@@ -262,7 +261,7 @@ class Rendered:
     overridden: tuple[str, ...]
 
 
-def render(cluster: Cluster) -> Rendered:
+def render(cluster: model.Cluster) -> Rendered:
     """Return the files of a cluster."""
     user, (uid, gid) = hadoop.USER, user_ids(cluster)  # Hadoop does not start without a name for its user
     files = {
@@ -277,7 +276,7 @@ def render(cluster: Cluster) -> Rendered:
     return Rendered(files=files, digest=_digest(cluster, files), overridden=mrcluster_spec.closed_keys(*maps))
 
 
-def _sites(cluster: Cluster) -> dict[str, _Settings]:
+def _sites(cluster: model.Cluster) -> dict[str, _Settings]:
     spec = cluster.spec
     sites = {
         "core-site.xml": _merged({}, spec.hadoop_settings, core_site(cluster)),
@@ -307,14 +306,14 @@ def _xml(settings: _Settings) -> str:
     return "\n".join(('<?xml version="1.0"?>', "<configuration>", *properties, "</configuration>", ""))
 
 
-def user_ids(cluster: Cluster) -> tuple[int, int]:
+def user_ids(cluster: model.Cluster) -> tuple[int, int]:
     """Return user and group of the pods, which the files of users name."""
     template = cluster.spec.pod_template
     security = template.security_context if template else None
     return (security and security.run_as_user) or USER_ID, (security and security.run_as_group) or USER_ID
 
 
-def _digest(cluster: Cluster, files: Mapping[str, str]) -> str:
+def _digest(cluster: model.Cluster, files: Mapping[str, str]) -> str:
     """A default of `core.scratch` is not in it: clusters of versions without this field need not roll."""
     resources = [dataclasses.astuple(requests) for requests in cluster.requests.values()]
     spec = cluster.spec

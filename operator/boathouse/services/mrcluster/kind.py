@@ -47,7 +47,6 @@ from boathouse.services.mrcluster import (
     sizes,
 )
 from boathouse.services.mrcluster.agent import AgentRoutes, OrderBook, Reports
-from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, ClusterState
 from boathouse.services.mrcluster.planning import conditions, planner, sizing
 from boathouse.services.mrcluster.planning.observation import NO_SIZES, Marks, NodePod, Observation, Plan, node_pod
 from boathouse_policies import model as policy
@@ -57,7 +56,7 @@ APPLY_AGAIN_S: Final = 600.0
 """The interval at which the Service, the NetworkPolicies and the settings are created again if a user deleted them."""
 
 MRCLUSTER: Final = KindDefinition(
-    resource=MRCLUSTERS,
+    resource=model.MRCLUSTERS,
     noun="cluster",
     phases=("Pending", "Starting", "Ready", "Degraded", "Expired"),
     terminal_phases=model.TERMINAL,
@@ -77,7 +76,7 @@ _Submission = tuple[placement.NodePods, Sequence[str], Sequence[NodePod], int]
 
 
 @dataclasses.dataclass(slots=True)
-class ClusterMemory(status_writer.Memory[ClusterState]):
+class ClusterMemory(status_writer.Memory[model.ClusterState]):
     """The data about a cluster that this process keeps beyond its status.
 
     `digests` are of the settings that pods had, and `ensured` that of the ConfigMap that exists, or empty. `network` is
@@ -86,7 +85,7 @@ class ClusterMemory(status_writer.Memory[ClusterState]):
     """
 
     marks: Marks = dataclasses.field(default_factory=Marks)
-    rendered: tuple[Cluster, files.Rendered] | None = None
+    rendered: tuple[model.Cluster, files.Rendered] | None = None
     digests: set[str] = dataclasses.field(default_factory=set)
     ensured: str = ""
     network: str = ""
@@ -102,7 +101,7 @@ class MRClusterKind:
     """Implements `protocols.Kind` for MRClusters, with the nodes of all clusters and their agents."""
 
     definition: ClassVar[KindDefinition] = MRCLUSTER
-    status_format: ClassVar[status_writer.StatusFormat[ClusterState]] = model
+    status_format: ClassVar[status_writer.StatusFormat[model.ClusterState]] = model
     remember: ClassVar[type[ClusterMemory]] = ClusterMemory
     refuse = staticmethod(conditions.refused)
 
@@ -122,7 +121,7 @@ class MRClusterKind:
         self._metrics = cluster_metrics.ClusterMetrics(leader.metrics, self.reports.age_s)
 
     @refusing
-    def parse(self, body: Body) -> Cluster | Refusal:
+    def parse(self, body: Body) -> model.Cluster | Refusal:
         """Return the cluster, or why it cannot run."""
         cluster = model.from_resource(body, self._settings)
         if isinstance(cluster, Refusal):
@@ -132,15 +131,15 @@ class MRClusterKind:
         sizes.check(cluster)
         return cluster
 
-    def life(self, cluster: Cluster) -> protocols.Life:
+    def life(self, cluster: model.Cluster) -> protocols.Life:
         """Return when the cluster was created. One that has expired is deleted at once."""
         return protocols.Life(created_s=cluster.created_s, ttl_s=0.0, wants_finalizer=False)
 
-    def load(self, status: Mapping[str, Any], _cluster: Cluster | None) -> ClusterState:
+    def load(self, status: Mapping[str, Any], _cluster: model.Cluster | None) -> model.ClusterState:
         """Return the state that a status describes."""
         return model.from_status(status)
 
-    def note(self, cluster: Cluster, state: ClusterState) -> str:
+    def note(self, cluster: model.Cluster, state: model.ClusterState) -> str:
         """Return the text of the event about the phase."""
         condition = state.condition(_CONDITION_OF_PHASE.get(state.phase, ""))
         counts = f"{_ready(state.core)} core and {_ready(state.transient)} transient nodes are ready"
@@ -161,7 +160,7 @@ class MRClusterKind:
         self._metrics.forget(uid)
         self._bundles.forget(namespace)
 
-    async def observe(self, cluster: Cluster, memory: ClusterMemory) -> Observation:
+    async def observe(self, cluster: model.Cluster, memory: ClusterMemory) -> Observation:
         """Collect everything that the plan depends on."""
         uid = cluster.uid
         if memory.rendered is None or memory.rendered[0] != cluster:
@@ -190,7 +189,7 @@ class MRClusterKind:
             marks=memory.marks,
         )
 
-    def plan(self, observation: Observation, memory: ClusterMemory) -> protocols.Desired[ClusterState]:
+    def plan(self, observation: Observation, memory: ClusterMemory) -> protocols.Desired[model.ClusterState]:
         """Return the desired state of a cluster, with the effects of the frame's order."""
         plan = planner.plan(observation)
         memory.marks = plan.marks
@@ -204,7 +203,9 @@ class MRClusterKind:
             recheck_at_s=plan.requeue_s,
         )
 
-    def _lost_claims(self, cluster: Cluster, state: ClusterState, nodes: Sequence[NodePod]) -> Sequence[str]:
+    def _lost_claims(
+        self, cluster: model.Cluster, state: model.ClusterState, nodes: Sequence[NodePod]
+    ) -> Sequence[str]:
         seen = self._scheduler.state
         placed = {pod.host for pod in nodes if pod.life is not pod_life.PodLife.UNPLACED}
         return [
@@ -238,7 +239,7 @@ class MRClusterKind:
         memory.digests = {digest}
 
     async def _publish(
-        self, memory: ClusterMemory, before: ClusterState, plan: Plan, observation: Observation, _writes: Writes
+        self, memory: ClusterMemory, before: model.ClusterState, plan: Plan, observation: Observation, _writes: Writes
     ) -> None:
         cluster = observation.cluster
         for event in plan.events:
@@ -303,7 +304,7 @@ class MRClusterKind:
             return []
         return [host for host in wanted if await self._has_claim(memory, cluster, host, writes)]
 
-    async def _has_claim(self, memory: ClusterMemory, cluster: Cluster, host: str, writes: Writes) -> bool:
+    async def _has_claim(self, memory: ClusterMemory, cluster: model.Cluster, host: str, writes: Writes) -> bool:
         """Create the claim of a host unless it exists, or the host has none; returns whether its pod may follow."""
         exists = cluster.claim_key(host) in self._scheduler.state.volumes.storage.claims
         if not objects.has_claim(cluster, host) or (exists and host in memory.claimed):

@@ -13,7 +13,6 @@ from boathouse.resources.mrcluster.names import KIND, Reason, Role
 from boathouse.resources.mrcluster.nodes import Volume
 from boathouse.scheduling.volumes import rules
 from boathouse.services.frame import manifests
-from boathouse.services.frame.manifests import Manifest
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.frame.writes import Writes, problem_of
 from boathouse.services.mrcluster import daemons
@@ -31,7 +30,7 @@ _CONFIG_MAP: Final = "config-map"
 _NETWORK_POLICY: Final = "network-policy"
 
 
-def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> Manifest:
+def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> manifests.Manifest:
     """Return the metadata of an object of a cluster. Kubernetes deletes an owned object with the cluster."""
     return {
         "name": name,
@@ -41,7 +40,7 @@ def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> Manifest:
     }
 
 
-def service(cluster: Cluster) -> Manifest:
+def service(cluster: Cluster) -> manifests.Manifest:
     """Return the headless Service, which gives each host a name before its pod is ready: daemons need their own."""
     return {
         "apiVersion": "v1",
@@ -56,7 +55,7 @@ def service(cluster: Cluster) -> Manifest:
     }
 
 
-def config_map(cluster: Cluster, rendered: Rendered) -> Manifest:
+def config_map(cluster: Cluster, rendered: Rendered) -> manifests.Manifest:
     """Return the ConfigMap with the files; another digest is another ConfigMap."""
     return {
         "apiVersion": "v1",
@@ -67,7 +66,7 @@ def config_map(cluster: Cluster, rendered: Rendered) -> Manifest:
     }
 
 
-def network_policies(cluster: Cluster) -> Sequence[Manifest]:
+def network_policies(cluster: Cluster) -> Sequence[manifests.Manifest]:
     """Return the policies: the own pods reach all ports, clients those for clients. None opens the canary port.
 
     The operator reaches the control port: without it a fault of the network would look like an enforced policy.
@@ -75,7 +74,7 @@ def network_policies(cluster: Cluster) -> Sequence[Manifest]:
     if cluster.spec.network_policy == "None":
         return []
     first, last = daemons.APPLICATION_MASTER_PORTS
-    ports: list[Manifest] = [{"port": port, "protocol": "TCP"} for port in daemons.CLIENT_PORTS]
+    ports: list[manifests.Manifest] = [{"port": port, "protocol": "TCP"} for port in daemons.CLIENT_PORTS]
     ports.append({"port": first, "endPort": last, "protocol": "TCP"})
     by_type = {"matchExpressions": [{"key": names.LABEL_TASK_TYPE, "operator": "In", "values": [*_CLIENTS]}]}
     clients = {} if cluster.spec.network_policy == "Namespace" else by_type  # an empty selector selects all pods
@@ -83,7 +82,7 @@ def network_policies(cluster: Cluster) -> Sequence[Manifest]:
         "namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: cluster.config.namespace}},
         "podSelector": {"matchLabels": {names.APP_NAME: names.MANAGER, names.APP_COMPONENT: "operator"}},
     }
-    ingress: dict[str, list[Manifest]] = {
+    ingress: dict[str, list[manifests.Manifest]] = {
         "cluster": [{"from": [{"podSelector": {"matchLabels": {names.LABEL_JOB_UID: cluster.uid}}}]}],
         "clients": [
             {"from": [{"podSelector": clients}], "ports": ports},
@@ -93,7 +92,7 @@ def network_policies(cluster: Cluster) -> Sequence[Manifest]:
     return [_network_policy(cluster, part, ingress[part]) for part in _POLICIES]
 
 
-def _network_policy(cluster: Cluster, part: str, ingress: list[Manifest]) -> Manifest:
+def _network_policy(cluster: Cluster, part: str, ingress: list[manifests.Manifest]) -> manifests.Manifest:
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -118,7 +117,7 @@ def has_claim(cluster: Cluster, host: str) -> bool:
     return data_volume is not None and not data_volume.empty_dir
 
 
-def claim(cluster: Cluster, host: str) -> Manifest:
+def claim(cluster: Cluster, host: str) -> manifests.Manifest:
     """Return the claim of a host that has one; with `dataPolicy: Retain` it outlives the cluster."""
     data_volume = volume(cluster, host)
     if data_volume is None or data_volume.empty_dir:

@@ -13,7 +13,6 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrcluster.names import ANNOTATION_SETTINGS, LABEL_HOST, Role
 from boathouse.services import hadoop
 from boathouse.services.frame import manifests
-from boathouse.services.frame.manifests import Manifest
 from boathouse.services.mrcluster import daemons, files, objects, sizes
 from boathouse.services.mrcluster.model import MASTER, Cluster, Requests, known_role
 from boathouse_task import cluster_contract, contract
@@ -36,7 +35,7 @@ CONTAINERS: Final = frozenset({*(daemon.container for daemon in daemons.ALL), _R
 """The containers of all roles."""
 
 
-def of(cluster: Cluster, host: str, rendered: files.Rendered, *, may_format: bool = False) -> Manifest:
+def of(cluster: Cluster, host: str, rendered: files.Rendered, *, may_format: bool = False) -> manifests.Manifest:
     """Return the pod of a host, without a node.
 
     With `may_format` the status has never had an ID of HDFS: only then is an empty volume of the master formatted.
@@ -50,9 +49,9 @@ def _pod(
     host: str,
     role: Role,
     rendered: files.Rendered,
-    containers: list[Manifest],
-    volumes: list[Manifest],
-) -> Manifest:
+    containers: list[manifests.Manifest],
+    volumes: list[manifests.Manifest],
+) -> manifests.Manifest:
     """Return a pod with the fields of the spec for pods. Its containers are those with Hadoop."""
     metadata = objects.metadata(cluster, cluster.named(host)) | {"annotations": {ANNOTATION_SETTINGS: rendered.digest}}
     metadata["labels"] |= {
@@ -89,14 +88,14 @@ def _pod(
     return manifest
 
 
-def _apart(affinity: Manifest, cluster: Cluster) -> Manifest:
+def _apart(affinity: manifests.Manifest, cluster: Cluster) -> manifests.Manifest:
     """Return the affinity with what the label `apart` means to Boathouse, in words that cluster autoscalers know."""
     anti = affinity.get("podAntiAffinity", {})
     term = {"labelSelector": {"matchLabels": {names.LABEL_APART: cluster.uid}}, "topologyKey": names.HOSTNAME}
     return {**affinity, "podAntiAffinity": {**anti, _REQUIRED: [*anti.get(_REQUIRED, ()), term]}}
 
 
-def _in_zones(affinity: Manifest, zones: Sequence[str]) -> Manifest:
+def _in_zones(affinity: manifests.Manifest, zones: Sequence[str]) -> manifests.Manifest:
     """Return the affinity with the zones required in each of its terms, of which a node must match one."""
     node = affinity.get("nodeAffinity", {})
     terms = node.get(_REQUIRED, {}).get("nodeSelectorTerms", [{}])
@@ -105,7 +104,7 @@ def _in_zones(affinity: Manifest, zones: Sequence[str]) -> Manifest:
     return {**affinity, "nodeAffinity": {**node, _REQUIRED: {"nodeSelectorTerms": terms}}}
 
 
-def _master(cluster: Cluster, rendered: files.Rendered, may_format: bool) -> Manifest:
+def _master(cluster: Cluster, rendered: files.Rendered, may_format: bool) -> manifests.Manifest:
     heaps = sizes.heaps(cluster, Role.MASTER)
     containers = [
         _daemon(cluster, MASTER, daemon, size, **_parts(cluster, daemon, may_format))
@@ -131,7 +130,7 @@ def _master(cluster: Cluster, rendered: files.Rendered, may_format: bool) -> Man
     return manifest
 
 
-def _parts(cluster: Cluster, daemon: daemons.Daemon, may_format: bool) -> Manifest:
+def _parts(cluster: Cluster, daemon: daemons.Daemon, may_format: bool) -> manifests.Manifest:
     """Return variables and mounts of a daemon of the master."""
     match daemon:
         case daemons.NAME_NODE:
@@ -151,7 +150,7 @@ def _parts(cluster: Cluster, daemon: daemons.Daemon, may_format: bool) -> Manife
     return {"env": env, "mounts": [_data_mount(folder), _data_mount(daemons.AGENT_FOLDER)]}
 
 
-def _agent(cluster: Cluster) -> Manifest:
+def _agent(cluster: Cluster) -> manifests.Manifest:
     config = cluster.config
     spec = cluster_contract.AgentSpec(
         namespace=cluster.namespace,
@@ -195,7 +194,7 @@ def _agent(cluster: Cluster) -> Manifest:
     }
 
 
-def _worker(cluster: Cluster, host: str, role: Role, rendered: files.Rendered) -> Manifest:
+def _worker(cluster: Cluster, host: str, role: Role, rendered: files.Rendered) -> manifests.Manifest:
     heaps, spec = sizes.heaps(cluster, role), cluster.spec
     is_transient = role is Role.TRANSIENT
     requests = cluster.requests[role]
@@ -224,7 +223,7 @@ def _worker(cluster: Cluster, host: str, role: Role, rendered: files.Rendered) -
 # Volumes
 
 
-def _data_volume(cluster: Cluster, host: str) -> Manifest:
+def _data_volume(cluster: Cluster, host: str) -> manifests.Manifest:
     volume = objects.volume(cluster, host)
     assert volume is not None
     if not volume.empty_dir:
@@ -233,16 +232,16 @@ def _data_volume(cluster: Cluster, host: str) -> Manifest:
     return {"name": _DATA, "emptyDir": {**medium, "sizeLimit": quantity.format_bytes(quantity.units(volume.size))}}
 
 
-def _empty_volume(name: str, most_bytes: int | None = None) -> Manifest:
+def _empty_volume(name: str, most_bytes: int | None = None) -> manifests.Manifest:
     return {"name": name, "emptyDir": {} if most_bytes is None else {"sizeLimit": quantity.format_bytes(most_bytes)}}
 
 
-def _data_mount(path: str) -> Manifest:
+def _data_mount(path: str) -> manifests.Manifest:
     """Return the mount of a part of the volume, which is the last element of the path."""
     return {"name": _DATA, "mountPath": path, "subPath": path.rpartition("/")[2]}
 
 
-def _mount(name: str, path: str) -> Manifest:
+def _mount(name: str, path: str) -> manifests.Manifest:
     return {"name": name, "mountPath": path}
 
 
@@ -256,8 +255,8 @@ def _daemon(
     size: sizes.Memory,
     *,
     env: Sequence[tuple[str, str]] = (),
-    mounts: Sequence[Manifest] = (),
-) -> Manifest:
+    mounts: Sequence[manifests.Manifest] = (),
+) -> manifests.Manifest:
     """Return a daemon's container, without CPU and without liveness probe: a long garbage collection is no failure."""
     command = ("start.sh", program.java_class)
     container = _container(cluster, host, program.container, command, size, env=env, mounts=mounts)
@@ -267,7 +266,7 @@ def _daemon(
     return container
 
 
-def _refresh(cluster: Cluster) -> Manifest:
+def _refresh(cluster: Cluster) -> manifests.Manifest:
     """Return the container that carries out the agent's requests with the commands of the cluster's image."""
     command = ("refresh.sh", daemons.REFRESH_FOLDER, cluster_contract.TRANSIENT_LABEL)
     options, mounts = ["-XX:TieredStopAtLevel=1"], [_mount(_REFRESH, daemons.REFRESH_FOLDER)]
@@ -277,7 +276,7 @@ def _refresh(cluster: Cluster) -> Manifest:
     return container
 
 
-def _add_cpu(containers: list[Manifest], requests: Requests, weights: Sequence[int]) -> None:
+def _add_cpu(containers: list[manifests.Manifest], requests: Requests, weights: Sequence[int]) -> None:
     """Divide the pod's CPU by weight. A container may use all of it: with a part, a JVM would take minutes to start."""
     shares = [requests.cpu_milli * weight // sum(weights) for weight in weights]
     shares[0] += requests.cpu_milli - sum(shares)
@@ -286,7 +285,7 @@ def _add_cpu(containers: list[Manifest], requests: Requests, weights: Sequence[i
         container["resources"]["limits"]["cpu"] = quantity.format_milli(requests.cpu_milli)
 
 
-def _add_storage(container: Manifest, cluster: Cluster, least_bytes: int = 0) -> None:
+def _add_storage(container: manifests.Manifest, cluster: Cluster, least_bytes: int = 0) -> None:
     """Add the pod's ephemeral storage to one of its containers: the kubelet compares the sum of all with the limit."""
     default, resources = cluster.config.hadoop.ephemeral_storage, container["resources"]
     if default.request_bytes:
@@ -304,8 +303,8 @@ def _container(
     *,
     options: Sequence[str] = (),
     env: Sequence[tuple[str, str]] = (),
-    mounts: Sequence[Manifest] = (),
-) -> Manifest:
+    mounts: Sequence[manifests.Manifest] = (),
+) -> manifests.Manifest:
     """Return a container with Hadoop, with its settings, a name for its user, and a temporary folder.
 
     Its variables are a default, the user's, then ours, so that ours win. The JVM forgets addresses soon: a master that

@@ -11,7 +11,6 @@ from boathouse.resources.names import ANNOTATION_IDEAL_MEMORY, CONTAINER, Reason
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_events import LENT_MILLI
-from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.mrjob import results
 from boathouse.services.mrjob.job_state import MAX_ATTEMPT
@@ -44,11 +43,11 @@ class JobPod:
     name: str
     uid: str
     attempt: int
-    state: PodLife
+    state: pod_life.PodLife
     placed_s: float
     node: str | None = None
     deleting_since_s: float | None = None
-    problem: Problem | None = None
+    problem: pod_life.Problem | None = None
     ending: Ending | None = None
 
     @property
@@ -108,9 +107,9 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
     result = results.read(ended.message) if ended is not None else None
     won = result if result is not None and result.succeeded else None
     if won is not None:
-        state = PodLife.SUCCEEDED
-    elif state is PodLife.SUCCEEDED:
-        state = PodLife.FAILED
+        state = pod_life.PodLife.SUCCEEDED
+    elif state is pod_life.PodLife.SUCCEEDED:
+        state = pod_life.PodLife.FAILED
     return AttemptPod(
         **common(pod),
         step=step,
@@ -124,9 +123,9 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
         resources=pod.resources,
         suspension=pod.suspension,
         is_suspended=pod.stage.is_shrunk,
-        problem=pod_life.problem(status) if state is PodLife.STARTING else None,
+        problem=pod_life.problem(status) if state is pod_life.PodLife.STARTING else None,
         result=won,
-        ending=_ending(pod, status, result) if state is PodLife.FAILED else None,
+        ending=_ending(pod, status, result) if state is pod_life.PodLife.FAILED else None,
     )
 
 

@@ -26,11 +26,10 @@ from boathouse.resources.mrjob.status import (
 )
 from boathouse.services.frame import status_codec
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 MAX_ATTEMPT = 0xFFFF  # the status stores attempt numbers in 16 bits
 MAX_LAST_FAILURES = 5
-_SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT, TaskType.CLEANUP)
+_SINGLE = (contract.TaskType.SETUP, contract.TaskType.UBER, contract.TaskType.COMMIT, contract.TaskType.CLEANUP)
 _COUNTED: Final = ("last", "user_failures", "infrastructure_failures", "killed")
 """Fields of `StageState` and `AttemptArrays`."""
 TERMINAL = frozenset({"Succeeded", "Failed"})
@@ -126,10 +125,10 @@ class JobState(JobFields):
     step: int = 0
     steps: int = 1
     past_failures: tuple[int, int] = (0, 0)  # user and infrastructure failures of previous steps
-    stages: Mapping[TaskType, StageState] = dataclasses.field(
+    stages: Mapping[contract.TaskType, StageState] = dataclasses.field(
         default_factory=lambda: {task_type: StageState.empty(1) for task_type in _SINGLE}
     )
-    active: Mapping[TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    active: Mapping[contract.TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
     suspended_reduces: int = 0
     hadoop: HadoopState | None = None
 
@@ -138,7 +137,7 @@ class JobState(JobFields):
         """Whether the job has succeeded or failed."""
         return self.phase in TERMINAL
 
-    def total(self, task_type: TaskType) -> int:
+    def total(self, task_type: contract.TaskType) -> int:
         """Return the number of tasks of a stage of the current step; 0 until it is known."""
         return self.stages[task_type].total if task_type in self.stages else 0
 
@@ -164,14 +163,16 @@ def to_status(state: JobState) -> dict[str, Any]:
     status = MRJobStatus(
         **status_codec.fields_of(JobFields, state),
         progress=progress(state),
-        maps=_counts(state, TaskType.MAP),
-        reduces=_counts(state, TaskType.REDUCE),
+        maps=_counts(state, contract.TaskType.MAP),
+        reduces=_counts(state, contract.TaskType.REDUCE),
         failures=FailureCounts(user=user, infrastructure=infrastructure),
         current_step=state.step if state.steps > 1 else None,
         steps=state.steps if state.steps > 1 else None,
-        succeeded_maps=_bitmap(state, TaskType.MAP),
-        succeeded_reduces=_bitmap(state, TaskType.REDUCE),
-        attempts=Attempts(**{stage: _arrays(state.stages.get(TaskType(stage))) for stage in Attempts.model_fields}),
+        succeeded_maps=_bitmap(state, contract.TaskType.MAP),
+        succeeded_reduces=_bitmap(state, contract.TaskType.REDUCE),
+        attempts=Attempts(
+            **{stage: _arrays(state.stages.get(contract.TaskType(stage))) for stage in Attempts.model_fields}
+        ),
         hadoop=HadoopStatus(**hadoop) if state.hadoop else None,
     )
     return _CODEC.write(status)
@@ -191,13 +192,13 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
     plan = read.plan if read.plan and 0 <= read.plan.splits <= spec.MAX_MAPS else None
     stages = {task_type: _stage(read, task_type, 1) for task_type in _SINGLE}
     if plan:
-        stages[TaskType.MAP] = _stage(read, TaskType.MAP, plan.splits, read.succeeded_maps)
-        stages[TaskType.REDUCE] = _stage(read, TaskType.REDUCE, reduces, read.succeeded_reduces)
-        stages[TaskType.SETUP].winner[0] = stages[TaskType.SETUP].last[0] or 1
-        if stages[TaskType.MAP].done and stages[TaskType.REDUCE].done:
-            stages[TaskType.UBER].winner[0] = stages[TaskType.UBER].last[0]
+        stages[contract.TaskType.MAP] = _stage(read, contract.TaskType.MAP, plan.splits, read.succeeded_maps)
+        stages[contract.TaskType.REDUCE] = _stage(read, contract.TaskType.REDUCE, reduces, read.succeeded_reduces)
+        stages[contract.TaskType.SETUP].winner[0] = stages[contract.TaskType.SETUP].last[0] or 1
+        if stages[contract.TaskType.MAP].done and stages[contract.TaskType.REDUCE].done:
+            stages[contract.TaskType.UBER].winner[0] = stages[contract.TaskType.UBER].last[0]
     if read.phase == "Succeeded":
-        stages[TaskType.COMMIT].winner[0] = stages[TaskType.COMMIT].last[0] or 1
+        stages[contract.TaskType.COMMIT].winner[0] = stages[contract.TaskType.COMMIT].last[0] or 1
     state = JobState(
         **status_codec.fields_of(JobFields, read) | {"plan": plan},
         step=read.current_step or 0,
@@ -214,16 +215,16 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
 
 def progress(state: JobState) -> str | None:
     """Return `maps 12/40, reduces 0/2`, with several steps `step 2/3, maps ...`; None without a plan."""
-    maps, reduces = _counts(state, TaskType.MAP), _counts(state, TaskType.REDUCE)
+    maps, reduces = _counts(state, contract.TaskType.MAP), _counts(state, contract.TaskType.REDUCE)
     tasks = [f"maps {maps.succeeded}/{maps.total}"] if maps is not None else []
     tasks += [f"reduces {reduces.succeeded}/{reduces.total}"] if reduces is not None and reduces.total else []
     step = [f"step {state.step + 1}/{state.steps}"] if state.steps > 1 and (tasks or state.step) else []
     return ", ".join([*step, *tasks]) or None
 
 
-def _counts(state: JobState, task_type: TaskType) -> TaskCounts | None:
+def _counts(state: JobState, task_type: contract.TaskType) -> TaskCounts | None:
     if state.hadoop is not None:
-        return state.hadoop.maps if task_type is TaskType.MAP else state.hadoop.reduces
+        return state.hadoop.maps if task_type is contract.TaskType.MAP else state.hadoop.reduces
     stage = state.stages.get(task_type)
     if stage is None:
         return None
@@ -235,11 +236,11 @@ def _counts(state: JobState, task_type: TaskType) -> TaskCounts | None:
         pending=0 if state.finished else stage.total - stage.succeeded - running,
         failed_attempts=sum(stage.user_failures) + sum(stage.infrastructure_failures),
         killed_attempts=sum(stage.killed),
-        suspended=state.suspended_reduces if task_type is TaskType.REDUCE else 0,
+        suspended=state.suspended_reduces if task_type is contract.TaskType.REDUCE else 0,
     )
 
 
-def _bitmap(state: JobState, task_type: TaskType) -> str | None:
+def _bitmap(state: JobState, task_type: contract.TaskType) -> str | None:
     stage = state.stages.get(task_type)
     if stage is None or not stage.succeeded:
         return None
@@ -253,7 +254,7 @@ def _arrays(stage: StageState | None) -> AttemptArrays | None:
     return AttemptArrays(winners=others, **{name: _pack(getattr(stage, name)) for name in _COUNTED})
 
 
-def _stage(read: MRJobStatus, kind: TaskType, total: int, bitmap: str | None = None) -> StageState:
+def _stage(read: MRJobStatus, kind: contract.TaskType, total: int, bitmap: str | None = None) -> StageState:
     arrays: AttemptArrays = getattr(read.attempts, kind.value, None) or AttemptArrays()
     done = status_codec.value(lambda: contract.decode_bitmap(bitmap or "", total), set[int]())
     winners = [(winner or 1) if index in done else 0 for index, winner in enumerate(_unpack(arrays.winners, total))]

@@ -19,7 +19,6 @@ from boathouse.services.mrjob import conditions, hdfs, job_state, pod_builder, p
 from boathouse.services.mrjob.attempt_pods import task_pod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
 from boathouse.services.mrjob.hadoop.observation import HadoopObservation
-from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.memory import RUNNING_REQUEUE_S, JobMemory, Submitted, attempts
 from boathouse.services.mrjob.model import MRJOBS, Job, JobUid, from_resource
 from boathouse.services.mrjob.planning import cleanup, planner, predictions, steps
@@ -55,7 +54,7 @@ class MRJobKind:
     """Implements `protocols.Kind` for MRJobs."""
 
     definition: ClassVar[KindDefinition] = MRJOB
-    status_format: ClassVar[status_writer.StatusFormat[JobState]] = job_state
+    status_format: ClassVar[status_writer.StatusFormat[job_state.JobState]] = job_state
     refuse = staticmethod(planner.refuse)
 
     def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
@@ -109,7 +108,7 @@ class MRJobKind:
             wants_finalizer=job.spec.clean_up == "OnDelete" or bool(job.cluster),
         )
 
-    def load(self, status: Mapping[str, Any], job: Job | None) -> JobState:
+    def load(self, status: Mapping[str, Any], job: Job | None) -> job_state.JobState:
         """Return the state that a status describes."""
         if job is None:
             reduces = status_codec.value(lambda: int(status["reduces"]["total"]), 0)
@@ -118,11 +117,11 @@ class MRJobKind:
         step = max(0, min(step, len(job.steps) - 1))
         return dataclasses.replace(job_state.from_status(status, reduces=job.steps[step].reduces), step=step)
 
-    def remember(self, uid: JobUid, state: JobState, written: Mapping[str, Any]) -> JobMemory:
+    def remember(self, uid: JobUid, state: job_state.JobState, written: Mapping[str, Any]) -> JobMemory:
         """Return the memory of a job whose status was read."""
         return JobMemory(uid, state, written)
 
-    def note(self, job: Job, state: JobState) -> str:
+    def note(self, job: Job, state: job_state.JobState) -> str:
         """Return the text of the event about the phase."""
         ending = state.condition(names.ConditionType.FAILED) if state.phase == "Failed" else None
         return (ending.message if ending else job_state.progress(state)) or f"in queue {job.queue}"
@@ -176,7 +175,9 @@ class MRJobKind:
             may_suspend=self._settings.actuators.suspend,
         )
 
-    def plan(self, observation: Observation | HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
+    def plan(
+        self, observation: Observation | HadoopObservation, memory: JobMemory
+    ) -> protocols.Desired[job_state.JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
         if isinstance(observation, HadoopObservation):
             desired = self.hadoop.plan(observation, memory)
@@ -185,7 +186,7 @@ class MRJobKind:
         publish = partial(self._publish, observation.job, memory.state, desired.state)
         return dataclasses.replace(desired, before_status=[*desired.before_status, publish])
 
-    def _plan(self, observation: Observation, memory: JobMemory) -> protocols.Desired[JobState]:
+    def _plan(self, observation: Observation, memory: JobMemory) -> protocols.Desired[job_state.JobState]:
         job, now_s, desired = observation.job, observation.now_s, planner.plan(observation)
         memory.note_failures(desired.settlement.failures, now_s)
         state = steps.with_progress(desired.state, job, observation.pods, self.orders.reports(job.uid))
@@ -213,14 +214,14 @@ class MRJobKind:
             is_at_rest=is_at_rest,
         )
 
-    async def _prepare(self, job: Job, before: JobState, desired: Desired, writes: Writes) -> float | None:
+    async def _prepare(self, job: Job, before: job_state.JobState, desired: Desired, writes: Writes) -> float | None:
         if desired.write_plan:
             await self.plans.write(job, desired.state.step, writes.check_lead)
         self._metrics.attempts(desired.settlement)
         self._metrics.prediction(before.prediction, desired.state.prediction)
         return 0.0 if desired.write_plan else None
 
-    async def _publish(self, job: Job, before: JobState, state: JobState, _writes: Writes) -> None:
+    async def _publish(self, job: Job, before: job_state.JobState, state: job_state.JobState, _writes: Writes) -> None:
         if why := conditions.cleanup_failure(before, state):
             self._events.not_cleaned_up(job.key, job.uid, why)
         if event := conditions.suspension_event(before, state):
@@ -228,7 +229,7 @@ class MRJobKind:
         if event := conditions.parts_off_event(before, state):
             self._events.publish(job.key, job.uid, *event, action="Scheduling")
 
-    async def _send(self, observation: Observation, state: JobState, _writes: Writes) -> float | None:
+    async def _send(self, observation: Observation, state: job_state.JobState, _writes: Writes) -> float | None:
         """Update the orders for the tasks, and drop the reports of tasks that ended."""
         job, live = observation.job, {pod.name for pod in observation.pods if pod.state.is_live}
         self.orders.update(job.uid, job.namespace, state, live)
@@ -267,7 +268,7 @@ class MRJobKind:
             again.append(RUNNING_REQUEUE_S)
         return min(again, default=None)
 
-    def _classes(self, state: JobState, observation: Observation) -> Sequence[policy.TaskClass]:
+    def _classes(self, state: job_state.JobState, observation: Observation) -> Sequence[policy.TaskClass]:
         """Inform the profile's observers. Returns the step's classes with the learner's estimates."""
         job = observation.job
         plan = self.plans.plan(job.uid, state.step) if state.plan else None

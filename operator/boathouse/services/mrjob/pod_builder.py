@@ -10,11 +10,9 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import names as mrjob_names, spec as mrjob_spec
 from boathouse.resources.pod_environment import literal
 from boathouse.services.frame import manifests
-from boathouse.services.frame.manifests import Manifest
 from boathouse.services.mrjob.model import MRJOBS, Job, Resources
 from boathouse.services.mrjob.settle import Attempt
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 _USER: Final = 10001
 _FILES_MODE: Final = 0o555
@@ -48,9 +46,11 @@ class PodBuilder:
     hdfs: Mapping[str, contract.HdfsAddress] = dataclasses.field(default_factory=dict)
     sample: Sequence[tuple[int, int]] = ()  # of a probe, the splits that it reads, and how many bytes of each
     probe_s: float = contract.PROBE_S  # of a probe, the time after which it reads no further split
-    _stages: dict[tuple[TaskType, int, Resources], Manifest] = dataclasses.field(default_factory=dict, init=False)
+    _stages: dict[tuple[contract.TaskType, int, Resources], manifests.Manifest] = dataclasses.field(
+        default_factory=dict, init=False
+    )
 
-    def build(self, attempt: Attempt, resources: Resources, node: str | None) -> Manifest:
+    def build(self, attempt: Attempt, resources: Resources, node: str | None) -> manifests.Manifest:
         """Return the manifest of an attempt's pod; without `node`, of a pending pod.
 
         Pods of a stage share the parts of their specs that do not depend on the task or the node: do not modify them.
@@ -74,10 +74,10 @@ class PodBuilder:
             own["annotations"][mrjob_names.ANNOTATION_SPLIT] = place
         return {**shared, "metadata": own, "spec": spec}
 
-    def stage(self, task_type: TaskType, step: int, resources: Resources) -> Manifest:
+    def stage(self, task_type: contract.TaskType, step: int, resources: Resources) -> manifests.Manifest:
         """Return the pod of a stage, without the parts that depend on the task or the node."""
         job, claim = self.job, {"claimName": self.job.volume.claim_name} if self.job.volume else {}
-        probe = {names.LABEL_PROBE: "true"} if task_type is TaskType.PROBE else {}
+        probe = {names.LABEL_PROBE: "true"} if task_type is contract.TaskType.PROBE else {}
         return manifests.pod(
             metadata(job, task_type.value, {mrjob_names.LABEL_STEP: str(step), **probe}),
             job.spec,
@@ -97,13 +97,13 @@ class PodBuilder:
         )
 
     def _split(self, attempt: Attempt) -> contract.Split | None:
-        return self.splits[attempt.index] if attempt.task_type is TaskType.MAP else None
+        return self.splits[attempt.index] if attempt.task_type is contract.TaskType.MAP else None
 
-    def _files(self, task_type: TaskType) -> Sequence[mrjob_spec.File]:
+    def _files(self, task_type: contract.TaskType) -> Sequence[mrjob_spec.File]:
         """Return the job's files; none for cleanup, which runs no command and must not depend on ConfigMaps."""
-        return () if task_type is TaskType.CLEANUP else self.job.spec.files or ()
+        return () if task_type is contract.TaskType.CLEANUP else self.job.spec.files or ()
 
-    def _container(self, task_type: TaskType, resources: Resources) -> Manifest:
+    def _container(self, task_type: contract.TaskType, resources: Resources) -> manifests.Manifest:
         job, volume = self.job, self.job.volume
         limit = {"containerName": names.CONTAINER, "resource": "limits.memory"}
         paths = {contract.POD_NAME_ENV: "metadata.name", contract.POD_UID_ENV: "metadata.uid"}
@@ -137,8 +137,11 @@ class PodBuilder:
     def task_spec(self, attempt: Attempt) -> contract.TaskSpec:
         """Return the parameters that a task of this type needs."""
         job, step = self.job, self.job.steps[attempt.step]
-        is_setup = attempt.task_type is TaskType.SETUP
-        splits = {TaskType.UBER: self.splits, TaskType.PROBE: [self.splits[index] for index, _ in self.sample]}
+        is_setup = attempt.task_type is contract.TaskType.SETUP
+        splits = {
+            contract.TaskType.UBER: self.splits,
+            contract.TaskType.PROBE: [self.splits[index] for index, _ in self.sample],
+        }
         return contract.TaskSpec(
             job_uid=job.uid,
             job_name=job.name,
@@ -182,7 +185,7 @@ class PodBuilder:
             s3=s3_config(job),
             hdfs=dict(self.hdfs),
             cluster=self.settings.cluster,
-            progress_url=None if attempt.task_type is TaskType.PROBE else self.settings.progress_url,
+            progress_url=None if attempt.task_type is contract.TaskType.PROBE else self.settings.progress_url,
             task_timeout_s=job.spec.task_timeout_seconds,
             secret_variables=job.secret_variables,
         )
@@ -193,17 +196,17 @@ def s3_config(job: Job) -> contract.S3Config | None:
     return contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None
 
 
-def s3_keys(job: Job) -> list[Manifest]:
+def s3_keys(job: Job) -> list[manifests.Manifest]:
     """Return the variables with the keys of the job's object storage."""
     return job.s3.variables([variable.name for variable in job.spec.env or ()]) if job.s3 else []
 
 
-def scratch_volumes(size_bytes: int) -> list[Manifest]:
+def scratch_volumes(size_bytes: int) -> list[manifests.Manifest]:
     """Return the volumes that a pod writes to, each with this limit."""
     return [{"name": name, "emptyDir": {"sizeLimit": quantity.format_bytes(size_bytes)}} for name in ("work", "tmp")]
 
 
-def file_volumes(files: Sequence[mrjob_spec.File]) -> list[Manifest]:
+def file_volumes(files: Sequence[mrjob_spec.File]) -> list[manifests.Manifest]:
     """Return the volume with the files that come from ConfigMaps."""
     sources = [
         {"configMap": {"name": reference.name, "items": [{"key": reference.key, "path": file.name}]}}
@@ -213,13 +216,13 @@ def file_volumes(files: Sequence[mrjob_spec.File]) -> list[Manifest]:
     return [{"name": "files", "projected": {"defaultMode": _FILES_MODE, "sources": sources}}] if sources else []
 
 
-def file_mounts(files: Sequence[mrjob_spec.File]) -> list[Manifest]:
+def file_mounts(files: Sequence[mrjob_spec.File]) -> list[manifests.Manifest]:
     """Return the mount of `file_volumes`."""
     has_volume = any(file.config_map_key_ref for file in files)
     return [{"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True}] if has_volume else []
 
 
-def metadata(job: Job, task_type: str, labels: Mapping[str, str]) -> Manifest:
+def metadata(job: Job, task_type: str, labels: Mapping[str, str]) -> manifests.Manifest:
     """Return the metadata that all pods of a job's tasks of a type have, with the more special of their labels."""
     return {
         "namespace": job.namespace,
@@ -237,7 +240,7 @@ def metadata(job: Job, task_type: str, labels: Mapping[str, str]) -> Manifest:
     }
 
 
-def _requirements(resources: Resources) -> Manifest:
+def _requirements(resources: Resources) -> manifests.Manifest:
     def amounts(cpu_milli: int, memory_bytes: int, storage_bytes: int) -> dict[str, str]:
         return {
             "cpu": quantity.format_milli(cpu_milli),

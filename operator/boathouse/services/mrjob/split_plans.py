@@ -20,7 +20,6 @@ from boathouse.fair import ALL, Buckets
 from boathouse.listening.connections import Places
 from boathouse.services.mrjob import splits
 from boathouse.services.mrjob.model import Job, JobUid
-from boathouse.services.mrjob.splits import StoredPlan
 from boathouse.services.progress.limits import Reason, Rejected, receive
 from boathouse.telemetry import logs
 from boathouse_task import contract
@@ -51,7 +50,9 @@ class PlanIntake:
         if self._budget.level(ALL) <= 0 or self._budgets.level(namespace) <= 0:
             raise Rejected(Reason.TOO_MANY_POSTS)
 
-    async def read(self, namespace: str, stream: StreamReader, length: int | None, *, gzipped: bool) -> StoredPlan:
+    async def read(
+        self, namespace: str, stream: StreamReader, length: int | None, *, gzipped: bool
+    ) -> splits.StoredPlan:
         """Receive and decode a plan, of `length` bytes or None; raises `Rejected` beyond limits, or if it is none."""
         with self._places.place(namespace) as free:
             if not free:
@@ -61,7 +62,7 @@ class PlanIntake:
             content = await receive(stream, most_bytes=most_bytes, within_s=within_s)
             return await self._decode(namespace, content, gzipped=gzipped)
 
-    async def _decode(self, namespace: str, content: bytes, *, gzipped: bool) -> StoredPlan:
+    async def _decode(self, namespace: str, content: bytes, *, gzipped: bool) -> splits.StoredPlan:
         """Decode in a thread, one plan at a time. An invalid plan is charged to the budgets like the largest plan."""
         cost = contract.PLAN_MAX_BYTES
         try:
@@ -82,8 +83,8 @@ class _Plans:
     """Plans of a job: `stored` for a step in ConfigMaps, which have none for the step and the digests `absent`."""
 
     namespace: str
-    posted: StoredPlan | None = None
-    stored: tuple[int, StoredPlan] | None = None
+    posted: splits.StoredPlan | None = None
+    stored: tuple[int, splits.StoredPlan] | None = None
     absent: tuple[int, frozenset[str]] | None = None
     size_bytes: int = 0
 
@@ -99,17 +100,17 @@ class Plans:
         self._jobs: dict[JobUid, _Plans] = {}
         self._reading = asyncio.Lock()  # decoding a large plan takes a second of CPU time
 
-    def has_room(self, uid: JobUid, namespace: str, plan: StoredPlan) -> bool:
+    def has_room(self, uid: JobUid, namespace: str, plan: splits.StoredPlan) -> bool:
         """Return whether a job's plan fits into the namespace's limit."""
         others = (plans for job, plans in self._jobs.items() if plans.namespace == namespace and job != uid)
         return sum(plans.size_bytes for plans in others) + plan.json_bytes <= self._limit_bytes
 
-    def post(self, uid: JobUid, namespace: str, plan: StoredPlan) -> None:
+    def post(self, uid: JobUid, namespace: str, plan: splits.StoredPlan) -> None:
         """Store the plan that a setup task posted, in place of an earlier one."""
         plans = self._of(uid, namespace)
         plans.posted, plans.size_bytes = plan, plan.json_bytes
 
-    def posted(self, uid: JobUid) -> StoredPlan | None:
+    def posted(self, uid: JobUid) -> splits.StoredPlan | None:
         """Return the plan that was posted to this process, or None."""
         return self._jobs.get(uid, _NOTHING).posted
 
@@ -118,11 +119,13 @@ class Plans:
         held = self._held(uid, step)
         return held.plan if held is not None else None
 
-    def _held(self, uid: JobUid, step: int) -> StoredPlan | None:
+    def _held(self, uid: JobUid, step: int) -> splits.StoredPlan | None:
         stored = self._jobs.get(uid, _NOTHING).stored
         return stored[1] if stored is not None and stored[0] == step else None
 
-    async def stored(self, job: Job, step: int, digests: Collection[str], *, accepted: bool) -> StoredPlan | None:
+    async def stored(
+        self, job: Job, step: int, digests: Collection[str], *, accepted: bool
+    ) -> splits.StoredPlan | None:
         """Return the complete plan in the ConfigMaps, or None. It is read once and then cached.
 
         The plan must have one of the digests, which are those of the status or of setup's result. A plan that is not
@@ -165,11 +168,11 @@ class Plans:
     def _of(self, uid: JobUid, namespace: str) -> _Plans:
         return self._jobs.setdefault(uid, _Plans(namespace))
 
-    def _keep(self, job: Job, step: int, plan: StoredPlan) -> None:
+    def _keep(self, job: Job, step: int, plan: splits.StoredPlan) -> None:
         plans = self._of(job.uid, job.namespace)
         plans.stored, plans.absent, plans.size_bytes = (step, plan), None, plan.json_bytes
 
-    async def _read(self, job: Job, step: int, digests: frozenset[str]) -> StoredPlan | None:
+    async def _read(self, job: Job, step: int, digests: frozenset[str]) -> splits.StoredPlan | None:
         pieces: list[bytes] = []
         try:
             first = await self._get(job, step, 0)

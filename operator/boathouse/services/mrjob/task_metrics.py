@@ -10,13 +10,12 @@ from boathouse.resources import names
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.mrjob.settle import Settlement
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 _PHASE_S = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800)
 _ERRORS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 2, 5, 10)
 _PROBE_RESULTS = ("Succeeded", "Failed", "Withdrawn")
 _SPILLED = ("Map-Reduce Framework", "Spilled Records")
-_LETTERS = {"m": TaskType.MAP, "r": TaskType.REDUCE}
+_LETTERS = {"m": contract.TaskType.MAP, "r": contract.TaskType.REDUCE}
 
 
 class TaskMetrics:
@@ -45,7 +44,7 @@ class TaskMetrics:
         )
         for result in _PROBE_RESULTS:
             self._probes.labels(result)
-        for task_type in TaskType:
+        for task_type in contract.TaskType:
             self._elastic.labels(task_type)
             self._tasks.labels(task_type, "succeeded", "")
             self._bytes.labels(task_type)
@@ -61,7 +60,7 @@ class TaskMetrics:
                 self._phase_s.labels(task_type, phase).observe(max(0, timing.end_ms - timing.start_ms) / 1000)
         for failure in settlement.failures:
             letter, reason = failure.task.partition("-")[0], failure.reason if failure.reason in _REASONS else _OTHER
-            self._tasks.labels(_LETTERS.get(letter) or TaskType(letter), "failed", reason).inc()
+            self._tasks.labels(_LETTERS.get(letter) or contract.TaskType(letter), "failed", reason).inc()
 
     def prediction(self, before: mrjob_status.Prediction | None, now: mrjob_status.Prediction | None) -> None:
         """Count a probe that has just ended, and the error of a prediction that has just become known."""
@@ -73,13 +72,13 @@ class TaskMetrics:
         if now.error is not None and last.error is None:
             self._size_error.labels(now.source or _OTHER).observe(abs(now.error))
 
-    def elastic(self, started: Iterable[TaskType]) -> None:
+    def elastic(self, started: Iterable[contract.TaskType]) -> None:
         """Count attempts that were started with less memory."""
         for task_type in started:
             self._elastic.labels(task_type).inc()
 
 
-_WRITERS = frozenset({TaskType.MAP, TaskType.REDUCE})
+_WRITERS = frozenset({contract.TaskType.MAP, contract.TaskType.REDUCE})
 _TASK_PHASES = frozenset(
     {
         *("list", "race", "post", "read", "sort", "upload", "commit"),

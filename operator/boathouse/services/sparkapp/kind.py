@@ -37,8 +37,6 @@ from boathouse.services.sparkapp import (
     rest,
     user_properties,
 )
-from boathouse.services.sparkapp.executor_pods import LABEL_ROLE
-from boathouse.services.sparkapp.model import SPARKAPPS, App, AppState
 from boathouse.services.sparkapp.observation import (
     DRIVER_FAILED,
     AppPod,
@@ -54,7 +52,7 @@ DELETED_AT_ONCE: Final = 100
 """Executors of a driver that ended that one reconcile deletes."""
 
 SPARKAPP: Final = KindDefinition(
-    resource=SPARKAPPS,
+    resource=model.SPARKAPPS,
     noun="application",
     phases=("Pending", "Suspended", "Starting", "Running", "Restarting", "Succeeded", "Failed"),
     terminal_phases=model.TERMINAL,
@@ -72,7 +70,7 @@ _CONDITION_OF_PHASE: Final = {
 
 
 @dataclasses.dataclass(slots=True)
-class AppMemory(status_writer.Memory[AppState]):
+class AppMemory(status_writer.Memory[model.AppState]):
     """The data about an application that this process keeps beyond its status.
 
     The ConfigMap of the attempt `created` exists. `has_service` is None before it is known whether the Service of the
@@ -90,7 +88,7 @@ class SparkAppKind:
     """Implements `protocols.Kind` for SparkApps, with the drivers and executors of all applications."""
 
     definition: ClassVar[KindDefinition] = SPARKAPP
-    status_format: ClassVar[status_writer.StatusFormat[AppState]] = model
+    status_format: ClassVar[status_writer.StatusFormat[model.AppState]] = model
     remember: ClassVar[type[AppMemory]] = AppMemory
     refuse = staticmethod(conditions.refused)
 
@@ -114,19 +112,19 @@ class SparkAppKind:
             leader.metrics, lambda: [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers]
         )
 
-    def parse(self, body: Body) -> App | Refusal:
+    def parse(self, body: Body) -> model.App | Refusal:
         """Return the application, or why it cannot run."""
         return model.from_resource(body, self._settings)
 
-    def life(self, app: App) -> protocols.Life:
+    def life(self, app: model.App) -> protocols.Life:
         """Return when the application was created, and what happens after its end."""
         return protocols.Life(created_s=app.created_s, ttl_s=app.spec.ttl_seconds_after_finished, wants_finalizer=False)
 
-    def load(self, status: Mapping[str, Any], _app: App | None) -> AppState:
+    def load(self, status: Mapping[str, Any], _app: model.App | None) -> model.AppState:
         """Return the state that a status describes."""
         return model.from_status(status)
 
-    def note(self, app: App, state: AppState) -> str:
+    def note(self, app: model.App, state: model.AppState) -> str:
         """Return the text of the event about the phase."""
         condition = state.condition(_CONDITION_OF_PHASE.get(state.phase, ConditionType.RUNNING))
         return (condition.message if condition else "") or f"in queue {app.queue}"
@@ -144,7 +142,7 @@ class SparkAppKind:
         self.executors.forget_app(uid)
         self._scheduler.withdraw(policy.JobId(uid))
 
-    async def observe(self, app: App, memory: AppMemory) -> Observation:
+    async def observe(self, app: model.App, memory: AppMemory) -> Observation:
         """Collect everything that the plan depends on."""
         state, drivers = memory.state, list(self.drivers.of(app.uid))
         current = next((pod for pod in drivers if pod.attempt == state.attempt), None)
@@ -172,7 +170,7 @@ class SparkAppKind:
             has_service=memory.has_service,
         )
 
-    def plan(self, observation: Observation, memory: AppMemory) -> protocols.Desired[AppState]:
+    def plan(self, observation: Observation, memory: AppMemory) -> protocols.Desired[model.AppState]:
         """Return the desired state of an application, with the effects of the frame's order."""
         plan = planner.plan(observation)
         orphans = [
@@ -198,7 +196,7 @@ class SparkAppKind:
         else:
             self.executors.forget(namespace, driver_uid)
 
-    def _executors(self, app: App, state: AppState, driver: DriverPod | None) -> ExecutorCounts:
+    def _executors(self, app: model.App, state: model.AppState, driver: DriverPod | None) -> ExecutorCounts:
         """Return the executors of the current attempt; those that failed before this process are in the status."""
         if driver is None:
             return ExecutorCounts()
@@ -207,7 +205,7 @@ class SparkAppKind:
         pending, running, failed = self.executors.count(app.namespace, driver.uid)
         return ExecutorCounts(pending=pending, running=running, failed=failed)
 
-    async def _read_driver(self, app: App, attempt: int) -> DriverPod | None:
+    async def _read_driver(self, app: model.App, attempt: int) -> DriverPod | None:
         """Read a driver's pod that no watch shows; None if there is none."""
         try:
             view = await self._context.api.get(catalogue.PODS, app.attempt(attempt).driver_pod, app.namespace)
@@ -216,7 +214,7 @@ class SparkAppKind:
         pod = self._scheduler.transform_pod(view)
         return driver_pod(pod) if pod.task_of == app.uid else None
 
-    async def _refusal(self, app: App, memory: AppMemory) -> Refusal | None:
+    async def _refusal(self, app: model.App, memory: AppMemory) -> Refusal | None:
         if not await self._related.has_account(app.namespace, app.account):
             message = (
                 f'the namespace {app.namespace} has no service account "{app.account}" for drivers: run kubectl '
@@ -237,14 +235,16 @@ class SparkAppKind:
                 )
         return None
 
-    async def _count(self, app: App, before: AppState, after: AppState, _writes: Writes) -> float | None:
+    async def _count(
+        self, app: model.App, before: model.AppState, after: model.AppState, _writes: Writes
+    ) -> float | None:
         self._metrics.changed(before, after)
         used = () if after.is_finished else self._clusters.find_all(app.namespace, app.hadoop_clusters)
         self._clusters.use(app.uid, [cluster.uid for cluster in used])
         is_known = after.is_finished or not self._clusters.unlisted(app.namespace, app.hadoop_clusters)
         return None if is_known else hadoop.UNKNOWN_REQUEUE_S
 
-    def _follow(self, app: App, pod: DriverPod | None) -> None:
+    def _follow(self, app: model.App, pod: DriverPod | None) -> None:
         if pod is not None and self.reports.follows(app.uid, pod.uid, pod.address):
             return
         port = user_properties.ports(app.conf)[user_properties.UI]
@@ -310,14 +310,14 @@ class SparkAppKind:
             return 0.0
         return PENDING_REQUEUE_S if pod is None or pod.state is pod_life.PodLife.UNPLACED else None
 
-    def _estimates(self, app: App, plan: Plan, driver: DriverPod | None) -> policy.Estimates:
+    def _estimates(self, app: model.App, plan: Plan, driver: DriverPod | None) -> policy.Estimates:
         """Return the executors' run times by memory before there is a driver; after a failure they have all of it."""
         stage = gang.executor_stage(app)
         if stage is None or driver is not None or plan.state.failures.application:
             return policy.UNKNOWN
         return self.learner.estimates(stage, 0.0)
 
-    async def _create(self, memory: AppMemory, app: App, attempt: int, writes: Writes) -> bool:
+    async def _create(self, memory: AppMemory, app: model.App, attempt: int, writes: Writes) -> bool:
         """Create the ConfigMap of an attempt; returns False if the driver's pod must not be created yet."""
         clusters = self._clusters.find_all(app.namespace, app.hadoop_clusters)
         manifest = objects.config_map(app, app.attempt(attempt), clusters)
@@ -326,7 +326,7 @@ class SparkAppKind:
             memory.created, memory.has_service = attempt, None
         return memory.obstacle is None
 
-    async def _ensure_service(self, memory: AppMemory, app: App, plan: Plan, writes: Writes) -> None:
+    async def _ensure_service(self, memory: AppMemory, app: model.App, plan: Plan, writes: Writes) -> None:
         """Create the Service of the UI once for each attempt, and for a driver of an earlier process that has none."""
         driver, attempt = plan.state.driver, plan.submit or 0
         has_address = driver is not None and driver.ui_address is not None
@@ -387,7 +387,7 @@ def _ended_executors(leader: controllers.LeaderServices, kind: SparkAppKind) -> 
         catalogue.PODS,
         on_change=changed,
         namespaces=sorted(leader.settings.watch_namespaces),
-        labels=f"{LABEL_ROLE}={TASK_TYPE_EXECUTOR}",
+        labels=f"{executor_pods.LABEL_ROLE}={TASK_TYPE_EXECUTOR}",
         fields=catalogue.PODS_THAT_ENDED,
         transform=leader.scheduling.scheduler.transform_pod,
         aside=context.aside,
@@ -396,7 +396,7 @@ def _ended_executors(leader: controllers.LeaderServices, kind: SparkAppKind) -> 
 
 
 ENTRY: Final = controllers.KindEntry(
-    pod_labels=frozenset({LABEL_TASK_TYPE, LABEL_ATTEMPT, LABEL_ROLE}),
+    pod_labels=frozenset({LABEL_TASK_TYPE, LABEL_ATTEMPT, executor_pods.LABEL_ROLE}),
     pod_containers=frozenset({pods.DRIVER_CONTAINER, pods.EXECUTOR_CONTAINER}),
     add=add,
 )

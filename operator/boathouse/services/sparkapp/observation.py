@@ -16,7 +16,6 @@ from boathouse.scheduling.pods import facts
 from boathouse.scheduling.reasons import JobDiagnosis
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.kind import Refusal
-from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.sparkapp.model import App, AppState
 from boathouse.services.sparkapp.pods import DRIVER_CONTAINER
@@ -49,7 +48,7 @@ class AppPod:
     name: str
     uid: str
     stage: model.Stage
-    state: PodLife
+    state: pod_life.PodLife
     node: str | None = None
     resources: model.Resources = dataclasses.field(default_factory=model.Resources)
     placed_s: float | None = None
@@ -71,7 +70,7 @@ class DriverPod(AppPod):
     address: str = ""
     started_s: float | None = None
     ending: Ending | None = None
-    problem: Problem | None = None
+    problem: pod_life.Problem | None = None
     deleting_since_s: float | None = None
     node_gone: bool = False
     executor_bytes: int = 0
@@ -86,7 +85,7 @@ def driver_pod(pod: facts.PodFacts) -> DriverPod | None:
     status = pod_life.container(pod, DRIVER_CONTAINER)
     executor_bytes = pod.metadata.annotations.get(names.ANNOTATION_EXECUTOR_MEMORY, "")
     life = pod_life.life(pod, status)
-    ending = _ending(pod, status) if life is PodLife.FAILED else None
+    ending = _ending(pod, status) if life is pod_life.PodLife.FAILED else None
     return DriverPod(
         attempt=int(number),
         name=pod.metadata.name,
@@ -100,7 +99,7 @@ def driver_pod(pod: facts.PodFacts) -> DriverPod | None:
         ended_s=None if life.is_live else pod_life.ended_s(pod, status),
         ending=ending,
         reason=ending.reason if ending else "",
-        problem=pod_life.problem(status) if life is PodLife.STARTING else None,
+        problem=pod_life.problem(status) if life is pod_life.PodLife.STARTING else None,
         deleting_since_s=pod_life.deleting_since_s(pod),
         resources=pod.resources,
         executor_bytes=int(executor_bytes) if _BYTES.fullmatch(executor_bytes) else 0,
@@ -140,8 +139,8 @@ def of_executor(pod: facts.PodFacts) -> AppPod:
     """Return an executor. A driver ends an executor by deleting it: this counts as its success."""
     disruption = pod_life.disruption(pod) if pod.status.reason or pod.condition("DisruptionTarget") else None
     state, reason = _life(pod), ""
-    if state is PodLife.FAILED or (disruption is not None and not state.is_live):
-        state, reason = PodLife.FAILED, disruption.reason if disruption else EXECUTOR_FAILED
+    if state is pod_life.PodLife.FAILED or (disruption is not None and not state.is_live):
+        state, reason = pod_life.PodLife.FAILED, disruption.reason if disruption else EXECUTOR_FAILED
     return AppPod(
         name=pod.metadata.name,
         uid=pod.metadata.uid,
@@ -158,16 +157,21 @@ def ended(pod: AppPod, reason: str = "") -> AppPod:
     """Return a pod that ended, if it has not: it failed if there is a reason."""
     if not pod.state.is_live:
         return pod
-    return dataclasses.replace(pod, state=PodLife.FAILED if reason else PodLife.SUCCEEDED, reason=reason)
+    return dataclasses.replace(
+        pod, state=pod_life.PodLife.FAILED if reason else pod_life.PodLife.SUCCEEDED, reason=reason
+    )
 
 
-def _life(pod: facts.PodFacts) -> PodLife:
+def _life(pod: facts.PodFacts) -> pod_life.PodLife:
     code = pod_life.settled_exit_code(pod)
     if code is not None:
-        return PodLife.FAILED if code else PodLife.SUCCEEDED
+        return pod_life.PodLife.FAILED if code else pod_life.PodLife.SUCCEEDED
     life = pod_life.life_by_phase(pod, has_started=pod.status.phase == "Running")
-    is_deleted = pod.metadata.deletion_timestamp is not None and life in {PodLife.STARTING, PodLife.RUNNING}
-    return PodLife.SUCCEEDED if is_deleted else life
+    is_deleted = pod.metadata.deletion_timestamp is not None and life in {
+        pod_life.PodLife.STARTING,
+        pod_life.PodLife.RUNNING,
+    }
+    return pod_life.PodLife.SUCCEEDED if is_deleted else life
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +190,7 @@ class Observation:
     executors: ExecutorCounts = dataclasses.field(default_factory=ExecutorCounts)
     is_lost: bool = False
     is_in_flight: bool = False
-    obstacle: Problem | None = None
+    obstacle: pod_life.Problem | None = None
     diagnosis: JobDiagnosis | None = None
     report: Report = dataclasses.field(default_factory=Report)
     refusal: Refusal | None = None

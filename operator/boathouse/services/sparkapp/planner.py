@@ -23,7 +23,6 @@ from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType, Reason
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.kind import Refusal
-from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp import conditions, gang, rest, user_properties
 from boathouse.services.sparkapp.model import App, AppState
 from boathouse.services.sparkapp.observation import DriverPod, Ending, Observation, Plan
@@ -147,11 +146,15 @@ def _going_on(observation: Observation, state: AppState) -> Plan:
     pod = observation.driver(state.attempt)
     if pod is None and observation.refusal is not None:
         return _refused(observation, state, observation.refusal)
-    is_running = pod is not None and pod.state is PodLife.RUNNING
+    is_running = pod is not None and pod.state is pod_life.PodLife.RUNNING
     has_requested = not is_running or _has_requested(observation, state, pod)
     state = dataclasses.replace(
         state,
-        phase="Pending" if pod is None or pod.state is PodLife.UNPLACED else "Running" if is_running else "Starting",
+        phase="Pending"
+        if pod is None or pod.state is pod_life.PodLife.UNPLACED
+        else "Running"
+        if is_running
+        else "Starting",
         attempt_start_s=pod.started_s if pod and pod.started_s is not None else state.attempt_start_s,
         driver=_driver(observation, state, pod),
         executors=observation.executors.model_copy(update={"minimum": app.minimum}),
@@ -226,7 +229,7 @@ def _timeout_s(observation: Observation, state: AppState, pod: DriverPod | None)
     limits_s: Sequence[float] = ()
     if pod.deleting_since_s is not None:
         since_s, limits_s = pod.deleting_since_s, (timeouts.driver_lost_seconds,)
-    elif pod.state is PodLife.STARTING and pod.placed_s is not None:
+    elif pod.state is pod_life.PodLife.STARTING and pod.placed_s is not None:
         missing_s = observation.app.defaults.missing_object_timeout_seconds
         since_s, limits_s = pod.placed_s, (timeouts.driver_start_seconds, IMAGE_S, missing_s)
         if observation.app.mounts_objects:
@@ -247,9 +250,9 @@ def _ending(observation: Observation, state: AppState) -> wire.Attempt | None:
     if pod is None:
         was_there = observation.is_lost or state.phase in {"Starting", "Running"}
         end = _lost("the driver's pod is gone: it was deleted, or its node was removed") if was_there else None
-    elif pod.state is PodLife.SUCCEEDED:
+    elif pod.state is pod_life.PodLife.SUCCEEDED:
         return _ended(observation, state, None, Ending(reason=""))
-    elif pod.state is PodLife.FAILED:
+    elif pod.state is pod_life.PodLife.FAILED:
         end = _failed(pod)
     else:
         end = _silent(observation, pod) or _too_slow(observation, state, pod)
@@ -334,11 +337,11 @@ def _silent(observation: Observation, pod: DriverPod) -> Ending | None:
 def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> Ending | None:
     if pod.deleting_since_s is not None or pod.placed_s is None:
         return None
-    if pod.state is PodLife.STARTING:
+    if pod.state is pod_life.PodLife.STARTING:
         return _not_started(observation, pod, observation.now_s - pod.placed_s)
     executors, minimum = observation.executors, observation.app.minimum
     limit_s = observation.app.spec.timeouts.executor_start_seconds
-    since_s = pod.started_s if pod.state is PodLife.RUNNING else None
+    since_s = pod.started_s if pod.state is pod_life.PodLife.RUNNING else None
     is_late = since_s is not None and 0 < limit_s <= observation.now_s - since_s
     has_requested = executors.pending + executors.running > 0
     was_ready = state.holds(ConditionType.EXECUTORS_READY)  # later losses of executors are the driver's to replace

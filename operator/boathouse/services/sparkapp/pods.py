@@ -16,7 +16,6 @@ from boathouse.resources.sparkapp.program import Volume
 from boathouse.resources.sparkapp.roles import Role
 from boathouse.services import hadoop
 from boathouse.services.frame import manifests
-from boathouse.services.frame.manifests import Manifest
 from boathouse.services.sparkapp import sizing, user_properties
 from boathouse.services.sparkapp.model import SPARKAPPS, App, AttemptNames
 
@@ -46,11 +45,11 @@ def _pod(
     attempt: AttemptNames,
     role: Role,
     account: str,
-    metadata: Manifest,
-    container: Manifest,
+    metadata: manifests.Manifest,
+    container: manifests.Manifest,
     *,
     is_protected: bool = False,
-) -> Manifest:
+) -> manifests.Manifest:
     """Return a pod of either role with this container and, in addition to those of the role, this metadata."""
     return manifests.pod(
         {**metadata, "annotations": {**(role.annotations or {}), **metadata.get("annotations", {})}},
@@ -72,7 +71,7 @@ def _labels(app: App, role: Role, component: str) -> dict[str, str]:
     return {**shared, **(role.labels or {}), **manifests.labels(APP, app), names.APP_COMPONENT: component}
 
 
-def metadata(app: App, name: str, labels: Mapping[str, str]) -> Manifest:
+def metadata(app: App, name: str, labels: Mapping[str, str]) -> manifests.Manifest:
     """Return the metadata of an object that goes with the application."""
     return {
         "name": name,
@@ -90,7 +89,7 @@ def users(app: App) -> str:
     return f"root:x:0:0:root:/root:/bin/sh\nspark:x:{uid}:{gid}:spark:/opt/spark/work-dir:/bin/sh\n"
 
 
-def _environment(app: App, role: Role) -> list[Manifest]:
+def _environment(app: App, role: Role) -> list[manifests.Manifest]:
     variables = {variable.name: manifests.as_json(variable) for variable in (*(app.spec.env or ()), *(role.env or ()))}
     if app.hadoop_clusters:
         variables.setdefault(hadoop.USER_ENV, {"name": hadoop.USER_ENV, "value": hadoop.USER})
@@ -99,7 +98,7 @@ def _environment(app: App, role: Role) -> list[Manifest]:
     return list(variables.values())
 
 
-def _resources(app: App, role: Role, requests: sizing.Requests | None = None) -> Manifest:
+def _resources(app: App, role: Role, requests: sizing.Requests | None = None) -> manifests.Manifest:
     """Return what a container requests: by the fields of its role, and by Spark's properties, which win, as in Spark.
 
     Without `requests`, which follow from the properties, it is that of a template: a driver adds them.
@@ -123,7 +122,7 @@ def _ephemeral_storage(app: App, role: Role) -> dict[str, dict[str, str]]:
     }
 
 
-def _mounts(app: App) -> list[Manifest]:
+def _mounts(app: App) -> list[manifests.Manifest]:
     storage = app.spec.storage.volume if app.spec.storage else None
     return [
         {"name": _LOCAL_VOLUME, "mountPath": _LOCAL_DIR},
@@ -136,7 +135,7 @@ def _mounts(app: App) -> list[Manifest]:
     ]
 
 
-def _volumes(app: App, attempt: AttemptNames, role: Role) -> list[Manifest]:
+def _volumes(app: App, attempt: AttemptNames, role: Role) -> list[manifests.Manifest]:
     size = _ephemeral_storage(app, role)["limits"].get("ephemeral-storage")
     storage = app.spec.storage.volume if app.spec.storage else None
     items = [
@@ -152,7 +151,7 @@ def _volumes(app: App, attempt: AttemptNames, role: Role) -> list[Manifest]:
     ]
 
 
-def _source(volume: Volume) -> Manifest:
+def _source(volume: Volume) -> manifests.Manifest:
     if volume.claim_name:
         return {"persistentVolumeClaim": {"claimName": volume.claim_name}}
     if volume.config_map_name:
@@ -162,7 +161,7 @@ def _source(volume: Volume) -> Manifest:
     return {"emptyDir": {"sizeLimit": str(volume.empty_dir_size)}}
 
 
-def driver(app: App, attempt: AttemptNames) -> Manifest:
+def driver(app: App, attempt: AttemptNames) -> manifests.Manifest:
     """Return the manifest, without a node."""
     role, monitoring = app.spec.driver or Role(), app.spec.monitoring
     labels = {
@@ -196,7 +195,7 @@ def driver(app: App, attempt: AttemptNames) -> Manifest:
     return manifest
 
 
-def _driver_container(app: App, attempt: AttemptNames, role: Role) -> Manifest:
+def _driver_container(app: App, attempt: AttemptNames, role: Role) -> manifests.Manifest:
     ports = user_properties.ports(app.conf).items()
     return {
         "name": DRIVER_CONTAINER,
@@ -238,7 +237,7 @@ def _arguments(app: App) -> list[str]:
     ]
 
 
-def _driver_environment(app: App, attempt: AttemptNames, role: Role) -> list[Manifest]:
+def _driver_environment(app: App, attempt: AttemptNames, role: Role) -> list[manifests.Manifest]:
     """Return the variables. Executors act as the driver's SPARK_USER, whatever their own HADOOP_USER_NAME is.
 
     SPARK_LOCAL_HOSTNAME is the driver's address for executors: without it, Spark before 4.1, which does not know
@@ -259,7 +258,7 @@ def _driver_environment(app: App, attempt: AttemptNames, role: Role) -> list[Man
     ]
 
 
-def executor_template(app: App, attempt: AttemptNames) -> Manifest:
+def executor_template(app: App, attempt: AttemptNames) -> manifests.Manifest:
     """Return the template: Spark sets names, owner, image, arguments, ports, CPU and memory."""
     role = app.spec.executor or Role()
     script = {"name": _FILES_VOLUME, "mountPath": FILES_PATH, "readOnly": True}  # it ends an executor
@@ -274,7 +273,7 @@ def executor_template(app: App, attempt: AttemptNames) -> Manifest:
     return _pod(app, attempt, role, "", {"labels": _labels(app, role, TASK_TYPE_EXECUTOR)}, container)
 
 
-def trial_executor(app: App, attempt: AttemptNames) -> Manifest:
+def trial_executor(app: App, attempt: AttemptNames) -> manifests.Manifest:
     """Return an executor with the fields that Spark sets, as far as admission looks at them, owned by the application.
 
     It is only tried, in the name of the operator, which may create pods of its own resources only.

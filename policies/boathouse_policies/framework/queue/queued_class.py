@@ -11,7 +11,6 @@ from boathouse_policies import model
 from boathouse_policies.framework.affinity import Resident, Rules, Tallies, rules_of
 from boathouse_policies.framework.layout import Layout, Place, Topology
 from boathouse_policies.framework.shapes import Shape, Shapes, Sized
-from boathouse_policies.model import Distance
 
 
 class TaskPool:
@@ -95,7 +94,7 @@ class Pick(NamedTuple):
 
     task: model.Task
     position: int
-    distance: Distance
+    distance: model.Distance
 
 
 class Picker:
@@ -122,7 +121,7 @@ class Picker:
         """Return the first pending tasks whose input is on the node itself, at most so many."""
         if not self._pool.located:
             return ()
-        positions = self._pool.positions_at((Distance.NODE, node), self._topology, self._taken)
+        positions = self._pool.positions_at((model.Distance.NODE, node), self._topology, self._taken)
         return [self._pool.order[position] for position in itertools.islice(positions, most)]
 
     def taken(self) -> Sequence[model.Task]:
@@ -199,8 +198,8 @@ def _add(counts: list[int], places: Iterable[int], step: int) -> list[int]:
     return [place for place in places if not counts[place]]
 
 
-_NODE, _SERVER, _RACK, _ANYWHERE = map(int, Distance)  # plain numbers: an enum's are slow to get at
-_NO_INPUT = Distance.ANYWHERE
+_NODE, _SERVER, _RACK, _ANYWHERE = map(int, model.Distance)  # plain numbers: an enum's are slow to get at
+_NO_INPUT = model.Distance.ANYWHERE
 
 
 class LeastSizes(Protocol):

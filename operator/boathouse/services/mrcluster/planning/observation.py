@@ -17,7 +17,6 @@ from boathouse.resources.names import LABEL_TASK_TYPE
 from boathouse.scheduling.pods import facts
 from boathouse.scheduling.reasons import JobDiagnosis
 from boathouse.services.frame import pod_life
-from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.mrcluster import daemons
 from boathouse.services.mrcluster.files import Rendered
@@ -58,12 +57,12 @@ class NodePod:
     number: int = 0
     node: str | None = None
     address: str = ""
-    life: PodLife = PodLife.RUNNING
+    life: pod_life.PodLife = pod_life.PodLife.RUNNING
     is_ready: bool = False
     settings: str = ""
     deleting_since_s: float | None = None
     node_gone: bool = False
-    problem: Problem | None = None
+    problem: pod_life.Problem | None = None
     resources: model.Resources = dataclasses.field(default_factory=model.Resources)
 
     @property
@@ -91,7 +90,7 @@ def node_pod(pod: facts.PodFacts) -> NodePod | None:
         node=pod.node_name or None,
         address=pod.status.pod_ip,
         life=life,
-        is_ready=life is PodLife.RUNNING and all(status.ready for status in statuses),
+        is_ready=life is pod_life.PodLife.RUNNING and all(status.ready for status in statuses),
         settings=pod.metadata.annotations.get(ANNOTATION_SETTINGS, ""),
         deleting_since_s=pod_life.deleting_since_s(pod),
         problem=_problem(pod) if life.is_live else None,
@@ -99,29 +98,29 @@ def node_pod(pod: facts.PodFacts) -> NodePod | None:
     )
 
 
-def _problem(pod: facts.PodFacts) -> Problem | None:
+def _problem(pod: facts.PodFacts) -> pod_life.Problem | None:
     """Return why the NameNode does not use its volume, or the first reason why a container does not start."""
     problems = (pod_life.problem(status) or _crash(status) for status in pod.status.container_statuses)
     return _refusal(pod_life.container(pod, daemons.NAME_NODE.container)) or next(filter(None, problems), None)
 
 
-def _crash(status: wire.ContainerStatus) -> Problem | None:
+def _crash(status: wire.ContainerStatus) -> pod_life.Problem | None:
     waiting, ended = status.state.waiting, status.last_state.terminated
     if waiting is None or waiting.reason != _CRASHING or ended is None:
         return None
     last = printable(ended.message.strip()[-_MAX_LOG:], _MAX_LOG)
     message = f"the container {status.name} ended with exit code {ended.exit_code}" + (f": {last}" if last else "")
-    return Problem(reason=_CRASHING, message=message)
+    return pod_life.Problem(reason=_CRASHING, message=message)
 
 
-def _refusal(status: wire.ContainerStatus | None) -> Problem | None:
+def _refusal(status: wire.ContainerStatus | None) -> pod_life.Problem | None:
     """Return why the NameNode's volume is refused. This holds while its container starts again, until it is ready."""
     ended = (status.state.terminated or status.last_state.terminated) if status else None
     if status is None or status.ready or ended is None or ended.exit_code != _REFUSED:
         return None
     match = _REFUSAL.match(ended.message)
     reason, message = (match["reason"], match["message"]) if match else (Reason.NAME_VOLUME_EMPTY, ended.message)
-    return Problem(reason=reason, message=printable(message.strip(), pod_life.MAX_MESSAGE))
+    return pod_life.Problem(reason=reason, message=printable(message.strip(), pod_life.MAX_MESSAGE))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +172,7 @@ class Stall:
 class Failing:
     """What fails, since when, and when that was last seen."""
 
-    problem: Problem
+    problem: pod_life.Problem
     since_s: float
     seen_s: float
 
@@ -231,8 +230,8 @@ class Observation:
     taken: frozenset[str] = frozenset()
     lost_claims: Collection[str] = ()
     target: Target | None = None
-    diagnosis: Problem | JobDiagnosis | None = None
-    unreachable: Problem | None = None
+    diagnosis: pod_life.Problem | JobDiagnosis | None = None
+    unreachable: pod_life.Problem | None = None
     sizes: Sizes = NO_SIZES
     users: int = 0
     probe: Reason | None = None
@@ -253,7 +252,7 @@ class Observation:
     def is_unplaced(self, host: str) -> bool:
         """Return whether a host has no Kubernetes node."""
         pod = self.pod(host)
-        return pod is None or pod.life is PodLife.UNPLACED
+        return pod is None or pod.life is pod_life.PodLife.UNPLACED
 
     def report_within(self, limit_s: float) -> AgentReport | None:
         """Return the last report if it is recent and about this cluster's HDFS."""
@@ -277,7 +276,7 @@ class Observation:
         return bool(cluster_id and hdfs and hdfs.cluster_id != cluster_id)
 
     @property
-    def halt(self) -> Problem | None:
+    def halt(self) -> pod_life.Problem | None:
         """Return why no node may be submitted or removed: the NameNode's volume is empty, or another HDFS's."""
         problem = next((pod.problem for pod in self.nodes if pod.role is Role.MASTER), None)
         if problem is not None and problem.reason in _REFUSALS:
@@ -286,7 +285,7 @@ class Observation:
         if hdfs is None or not self.is_foreign:
             return None
         message = f"the NameNode has HDFS {hdfs.cluster_id}, and this cluster is {self.state.cluster_id}"
-        return Problem(reason=Reason.FOREIGN_CLUSTER, message=message)
+        return pod_life.Problem(reason=Reason.FOREIGN_CLUSTER, message=message)
 
 
 def figures(report: AgentReport) -> collections.defaultdict[str, NodeFigures]:

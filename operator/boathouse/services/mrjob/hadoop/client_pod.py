@@ -17,7 +17,6 @@ from boathouse.resources.pod_environment import literal
 from boathouse.scheduling import jobs
 from boathouse.services import hadoop
 from boathouse.services.frame import manifests
-from boathouse.services.frame.manifests import Manifest
 from boathouse.services.mrjob import job_state, pod_builder
 from boathouse.services.mrjob.hadoop import options
 from boathouse.services.mrjob.hadoop.observation import RUNTIME, TASK_TYPE
@@ -74,7 +73,7 @@ class ClientBuilder:
         _resources: model.Resources,
         node: model.NodeName | None,
         _expected: model.Resources | None = None,
-    ) -> Manifest:
+    ) -> manifests.Manifest:
         """Return the pod's manifest, without the leader's epoch."""
         job = self.job
         labels = {mrjob_names.LABEL_TASK_INDEX: "0", mrjob_names.LABEL_ATTEMPT: str(self.attempt)}
@@ -100,7 +99,7 @@ class ClientBuilder:
             is_protected=True,
         )
 
-    def _submitter(self) -> Manifest:
+    def _submitter(self) -> manifests.Manifest:
         """Return the container that submits. Its variables are a default, the user's, then ours, so that ours win."""
         heap = [f"-Xmx{_HEAP_MIB}m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData"]
         ours = {
@@ -139,7 +138,7 @@ class ClientBuilder:
             ],
         }
 
-    def _runtime(self) -> Manifest:
+    def _runtime(self) -> manifests.Manifest:
         order = literal(msgspec.json.encode(self.client_spec()).decode())
         ids = {contract.POD_NAME_ENV: "metadata.name", contract.POD_UID_ENV: "metadata.uid"}
         return {
@@ -188,7 +187,7 @@ class ClientBuilder:
         )
 
 
-def _requirements(resources: model.Resources) -> Manifest:
+def _requirements(resources: model.Resources) -> manifests.Manifest:
     memory = quantity.format_bytes(resources.memory_bytes)
     requests = {"cpu": quantity.format_milli(resources.cpu_milli), "memory": memory}
     return {"requests": requests, "limits": {"cpu": _CPU_LIMIT, "memory": memory}}

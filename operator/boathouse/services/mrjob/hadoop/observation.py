@@ -10,7 +10,6 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.names import CONTAINER, Reason
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
-from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrjob import results
@@ -42,10 +41,10 @@ def read_client(pod: facts.PodFacts) -> ClientPod | None:
     status, runtime = pod_life.container(pod, CONTAINER), pod_life.container(pod, RUNTIME)
     state = pod_life.life(pod, status)
     problem = ending = None
-    if state is PodLife.STARTING:  # the container that submits starts after the runtime
+    if state is pod_life.PodLife.STARTING:  # the container that submits starts after the runtime
         problem = pod_life.problem(runtime, "task.image of the chart")
         problem = problem or pod_life.problem(status, "spec.image of the MRCluster")
-    elif state is PodLife.FAILED:
+    elif state is pod_life.PodLife.FAILED:
         ended = status.state.terminated if status else None
         reason, message, user_error = _cause(pod, ended)
         ending = Ending(
@@ -65,7 +64,9 @@ def _cause(pod: facts.PodFacts, ended: wire.StateTerminated | None) -> tuple[str
     if ended is not None and ended.reason == pod_life.OOM_KILLED:
         return Reason.OOM_KILLED, "the client ran out of memory: let tasks do what the program does before", True
     if ended is None or pod_life.was_killed(ended):
-        disruption = pod_life.disruption(pod) or Problem(reason=Reason.POD_LOST, message="the client was killed")
+        disruption = pod_life.disruption(pod) or pod_life.Problem(
+            reason=Reason.POD_LOST, message="the client was killed"
+        )
         return disruption.reason, disruption.message, False
     if pod_life.has_not_started(ended):
         return Reason.RUNTIME_NOT_FOUND, f"{ended.message} (the cluster's image must have sh)", True

@@ -17,7 +17,6 @@ from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning import steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 GIVE_UP_S: Final = 600.0
 MAX_ATTEMPTS: Final = 5  # maximum attempts of the cleanup task, for user and infrastructure errors alike
@@ -34,14 +33,14 @@ def plan(all_steps: Observation, observation: Observation, job_state: JobState) 
     state = _begun(all_steps, job_state)
     if not is_in_progress(state):
         return Desired(state=state, delete=[pod for pod in all_steps.pods if pod.is_active])
-    others = [pod for pod in all_steps.pods if pod.task_type is not TaskType.CLEANUP]
+    others = [pod for pod in all_steps.pods if pod.task_type is not contract.TaskType.CLEANUP]
     lost_since_s = observation.now_s - settle.LOST_AFTER_S  # deleted pods on unreachable nodes count only for a time
     are_writing = any(
         pod.state.is_live and (pod.deleting_since_s is None or pod.deleting_since_s > lost_since_s) for pod in others
     )
     control = steps.HOLD if are_writing else settle.RUN
     limits = dataclasses.replace(observation.limits, max_attempts=MAX_ATTEMPTS, max_infrastructure=MAX_ATTEMPTS)
-    settlement = steps.settled(observation, state, TaskType.CLEANUP, control, limits=limits)
+    settlement = steps.settled(observation, state, contract.TaskType.CLEANUP, control, limits=limits)
     state = _advance(observation, state, settlement)
     if not is_in_progress(state):
         return Desired(state=state, delete=[pod for pod in all_steps.pods if pod.is_active], settlement=settlement)
@@ -72,7 +71,7 @@ def _begun(observation: Observation, state: JobState) -> JobState:
 
 def _leaves_something(state: JobState) -> bool:
     """Return whether the storage may contain files of the job. Setup writes only after it has accepted the job."""
-    setup = state.stages[TaskType.SETUP]
+    setup = state.stages[contract.TaskType.SETUP]
     began = state.plan is not None or state.step > 0 or setup.last[0] > setup.user_failures[0]
     return began or state.reason == contract.Reason.PLAN_TOO_LARGE
 
@@ -94,7 +93,7 @@ def _advance(observation: Observation, state: JobState, settlement: settle.Settl
         last_failures=(*state.last_failures, *settlement.failures)[-MAX_LAST_FAILURES:],
     )
     job, now_s = observation.job, observation.now_s
-    if state.stages[TaskType.CLEANUP].done:
+    if state.stages[contract.TaskType.CLEANUP].done:
         return _noted(job, state, now_s, Reason.CLEANED_UP, f"removed {job.work_url}")
     if observation.namespace_terminating:
         why = "the namespace is terminating, and no pod can be created in it"

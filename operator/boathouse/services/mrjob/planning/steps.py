@@ -23,7 +23,6 @@ from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning.observation import Observation
 from boathouse_policies import model as policy
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 HALT: Final = settle.StageControl()  # all attempts end, and no attempt starts
 HOLD: Final = settle.StageControl(indices=frozenset())  # running attempts continue, and no attempt starts
@@ -31,35 +30,37 @@ PREEMPTION_DELAY_S: Final = 10.0  # how long a map is pending before a reduce of
 PREEMPTION_DELAY_WITH_LENDING_S: Final = 60.0  # the same for a map that lacks CPU, if policies suspend reduces
 _FIRST_CHECK_S: Final = 2.0
 _ALL: Final = 100
-_WORK: Final = (TaskType.MAP, TaskType.REDUCE)
+_WORK: Final = (contract.TaskType.MAP, contract.TaskType.REDUCE)
 _SUMMED: Final = ("records_in", "records_out", "bytes_in", "bytes_out", "spilled_records")
 
 
-def current(state: JobState, job: Job) -> TaskType:
+def current(state: JobState, job: Job) -> contract.TaskType:
     """Return the current stage. A stage begins when the previous one is done."""
     if state.plan is None:
-        return TaskType.SETUP
+        return contract.TaskType.SETUP
     if _done(state):
-        return TaskType.COMMIT
+        return contract.TaskType.COMMIT
     if job.is_uber(state.step, state.plan.splits, state.plan.bytes):
-        return TaskType.UBER
-    return TaskType.REDUCE if state.stages[TaskType.MAP].done else TaskType.MAP
+        return contract.TaskType.UBER
+    return contract.TaskType.REDUCE if state.stages[contract.TaskType.MAP].done else contract.TaskType.MAP
 
 
-def stages(state: JobState, job: Job) -> list[TaskType]:
+def stages(state: JobState, job: Job) -> list[contract.TaskType]:
     """Return the known task types of the current step, in order."""
     if state.plan is None:
-        return [TaskType.SETUP]
-    work = [TaskType.MAP, TaskType.REDUCE] if job.steps[state.step].reduces else [TaskType.MAP]
+        return [contract.TaskType.SETUP]
+    work = (
+        [contract.TaskType.MAP, contract.TaskType.REDUCE] if job.steps[state.step].reduces else [contract.TaskType.MAP]
+    )
     if job.is_uber(state.step, state.plan.splits, state.plan.bytes):
-        work = [TaskType.UBER]
-    return [*work, TaskType.COMMIT] if state.step == len(job.steps) - 1 else work
+        work = [contract.TaskType.UBER]
+    return [*work, contract.TaskType.COMMIT] if state.step == len(job.steps) - 1 else work
 
 
 def settled(
     observation: Observation,
     state: JobState,
-    task_type: TaskType,
+    task_type: contract.TaskType,
     control: settle.StageControl,
     *,
     limits: settle.Limits | None = None,
@@ -69,7 +70,7 @@ def settled(
     spec, stage = observation.job.stage(task_type, state.step), state.stages[task_type].copy()
     own_limits = {"max_attempts": spec.max_attempts, "failures_max_percent": spec.failures_max_percent}
     # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
-    lost = stage.settled(0) if task_type is TaskType.SETUP else 0
+    lost = stage.settled(0) if task_type is contract.TaskType.SETUP else 0
     return settle.Settler(
         type=task_type,
         step=state.step,
@@ -96,9 +97,13 @@ def follow(state: JobState, job: Job) -> JobState:
     if state.plan is None:
         return state
     last = state.step == len(job.steps) - 1
-    if state.stages[TaskType.UBER].done and not _done(state):
+    if state.stages[contract.TaskType.UBER].done and not _done(state):
         stages = {task_type: stage.copy() for task_type, stage in state.stages.items()}
-        for task_type in (TaskType.MAP, TaskType.REDUCE, *([TaskType.COMMIT] if last else ())):
+        for task_type in (
+            contract.TaskType.MAP,
+            contract.TaskType.REDUCE,
+            *([contract.TaskType.COMMIT] if last else ()),
+        ):
             stages[task_type].winner = [winner or 1 for winner in stages[task_type].winner]  # attempt 1 by default
         state = dataclasses.replace(state, stages=stages)
     if last or not _done(state):
@@ -110,17 +115,17 @@ def follow(state: JobState, job: Job) -> JobState:
         active={},
         past_failures=state.failures,
         stages={
-            TaskType.SETUP: StageState.empty(1),
-            TaskType.UBER: StageState.empty(1),
-            TaskType.COMMIT: state.stages[TaskType.COMMIT],
-            TaskType.CLEANUP: state.stages[TaskType.CLEANUP],
+            contract.TaskType.SETUP: StageState.empty(1),
+            contract.TaskType.UBER: StageState.empty(1),
+            contract.TaskType.COMMIT: state.stages[contract.TaskType.COMMIT],
+            contract.TaskType.CLEANUP: state.stages[contract.TaskType.CLEANUP],
         },
     )
 
 
 def owned_digests(pods: Sequence[AttemptPod], step: int) -> set[str]:
     """Return the plan digests in the results of a step's setup pods, which the job owns."""
-    setups = [pod.result for pod in pods if pod.step == step and pod.task_type is TaskType.SETUP]
+    setups = [pod.result for pod in pods if pod.step == step and pod.task_type is contract.TaskType.SETUP]
     return {result.digest for result in setups if result is not None and result.digest}
 
 
@@ -132,19 +137,19 @@ def existing(pods: Sequence[AttemptPod], state: JobState, job: Job) -> list[Atte
 
 
 def _done(state: JobState) -> bool:
-    return state.stages[TaskType.MAP].done and state.stages[TaskType.REDUCE].done
+    return state.stages[contract.TaskType.MAP].done and state.stages[contract.TaskType.REDUCE].done
 
 
 def early_reduces(observation: Observation, state: JobState, waiting: Sequence[settle.Attempt]) -> settle.StageControl:
     """Return which reduces run or are preempted while maps, of which `waiting` are pending, are not done."""
     if observation.job.spec.suspend:
         return HALT
-    maps = state.stages[TaskType.MAP]
+    maps = state.stages[contract.TaskType.MAP]
     if maps.succeeded * 100 < maps.total * observation.job.spec.slow_start_completed_maps_percent and not maps.done:
         return HOLD
     if not waiting or not _needs_preemption(observation, state):
         return settle.RUN
-    running = [pod for pod in observation.pods if pod.task_type is TaskType.REDUCE and pod.state.is_live]
+    running = [pod for pod in observation.pods if pod.task_type is contract.TaskType.REDUCE and pod.state.is_live]
     stay = sorted({pod.index for pod in running if pod.deleting_since_s is None and pod.node is not None})
     leaving = sum(pod.deleting_since_s is not None for pod in running)
     return settle.StageControl(indices=frozenset(stay[max(0, len(stay) - max(0, len(waiting) - leaving)) :]))
@@ -172,7 +177,10 @@ def overdue(job: Job, state: JobState, now_s: float) -> Problem | None:
 def next_reconcile_s(observation: Observation, state: JobState, known_s: float) -> float | None:
     """Return the time of the next reconcile without an event, or None."""
     next_s = min(known_s, deadline_s(observation.job, state))
-    if any(pod.task_type is TaskType.REDUCE for pod in observation.pods) and not state.stages[TaskType.MAP].done:
+    if (
+        any(pod.task_type is contract.TaskType.REDUCE for pod in observation.pods)
+        and not state.stages[contract.TaskType.MAP].done
+    ):
         next_s = min(next_s, observation.now_s + _FIRST_CHECK_S)
     return None if math.isinf(next_s) else next_s
 
@@ -200,7 +208,7 @@ def _percent(state: JobState, job: Job, running: Sequence[tuple[AttemptPod, cont
         return _ALL
     stages = [state.stages[task_type] for task_type in _WORK if task_type in state.stages]
     total = sum(stage.total for stage in stages)
-    parts: dict[tuple[TaskType, int], float] = {}
+    parts: dict[tuple[contract.TaskType, int], float] = {}
     for pod, report in running:
         key = (pod.task_type, pod.index)
         parts[key] = max(parts.get(key, 0.0), min(1.0, max(0.0, report.progress)))
@@ -209,5 +217,5 @@ def _percent(state: JobState, job: Job, running: Sequence[tuple[AttemptPod, cont
         for (kind, index), part in parts.items()
         if kind in _WORK and kind in state.stages and not state.stages[kind].winner[index]
     )
-    here = max(done / total, parts.get((TaskType.UBER, 0), 0.0)) if total else 0.0
+    here = max(done / total, parts.get((contract.TaskType.UBER, 0), 0.0)) if total else 0.0
     return min(_ALL - 1, int(_ALL * (state.step + here) / len(job.steps)))
