@@ -13,7 +13,7 @@ from boathouse.cluster import client, config, election, errors, events as event_
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly, options, shadow
-from boathouse.services import hadoop, learned, observers, own_objects, shadowed
+from boathouse.services import hadoop, learned, observers, own_objects
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.instruments import wiring
 from boathouse.services.mrcluster import kind as mrclusters
@@ -91,10 +91,10 @@ class Leader:
         )
         self._services.controllers.loops += measuring
         if shadow_ is not None:
-            published = shadowed.Published(
+            published = observers.PublishedShadow(
                 context.api, settings.namespace, profile.name, shadow_, context.election.valid, context.metrics.gauges
             )
-            self._services.controllers.loops.append(retries.Loop("shadow", published.save, every_s=shadowed.EVERY_S))
+            self._services.controllers.loops.append(retries.Loop("shadow", published.save, every_s=observers.EVERY_S))
         for kind in KINDS:
             kind.add(self._services)
         self._saved_state = learned.SavedState(

@@ -42,8 +42,7 @@ class Gateway:
     """Client of one kubeconfig context."""
 
     def __init__(self, session: blocking.Session, namespace: str) -> None:
-        self._session = session
-        self.namespace = namespace
+        self._session, self.namespace = session, namespace
         """Namespace of names that are given without one."""
 
     @classmethod

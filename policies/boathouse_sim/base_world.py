@@ -52,8 +52,7 @@ class BaseWorld(abc.ABC, Generic[S, R]):
 
     def __init__(self, workload: Workload, profile: framework.Profile, specs: Sequence[S]) -> None:
         workload.check()
-        self.workload = workload
-        self.profile = profile
+        self.workload, self.profile = workload, profile
         self.clock = Clock()
         self.axis = model.Axis()
         self.ledger = framework.Ledger(self.axis)

@@ -253,8 +253,7 @@ class _Place:
     def __init__(self, value: Any, where: str) -> None:
         if not isinstance(value, dict):
             raise WorkloadError(f"{where}: must be an object")
-        self.value = value
-        self.where = where
+        self.value, self.where = value, where
 
     def refuse_unknown(self, fields: Sequence[str], *, ignored: Sequence[str] = ()) -> None:
         unknown = sorted(self.value.keys() - {*fields, *ignored})

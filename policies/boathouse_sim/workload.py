@@ -31,8 +31,7 @@ class Truth:
     """How long tasks really run."""
 
     def __init__(self, errors: Errors, random: np.random.Generator) -> None:
-        self._errors = errors
-        self._random = random
+        self._errors, self._random = errors, random
         self._is_exact = not any(errors.duration)
 
     def of_job(self, phases: tuple[Phase, ...], node_mem_mb: int) -> tuple[Phase, ...]:

@@ -63,8 +63,7 @@ class World(BaseWorld[JobSpec, JobRun]):
         seed: int = 0,
     ) -> None:
         super().__init__(workload, profile, workload.jobs)
-        self._arrived = arrived
-        self._ended = ended
+        self._arrived, self._ended = arrived, ended
         self.waiting = 0  # tasks in the room
         self._truth = Truth(errors or Errors(), np.random.default_rng(seed))
         # How the profile says that a job needs a probe; None for a profile that predicts nothing

@@ -6,7 +6,7 @@ import json
 
 from boathouse.resources import names
 from boathouse.scheduling import shadow
-from boathouse.services import shadowed
+from boathouse.services import observers
 from boathouse.telemetry import metrics
 from boathouse_policies import profiles
 from tests.builders import manifests
@@ -16,7 +16,7 @@ from tests.builders.operators.schedulers import scheduling
 
 def published(client, subject):
     scrape = metrics.ScrapeGauges()
-    return shadowed.Published(client, names.OPERATOR_NAMESPACE, "fifo", subject, lambda: True, scrape)
+    return observers.PublishedShadow(client, names.OPERATOR_NAMESPACE, "fifo", subject, lambda: True, scrape)
 
 
 async def test_the_command_shows_what_the_shadow_decided_otherwise(api, run, eventually):

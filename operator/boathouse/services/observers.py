@@ -1,13 +1,23 @@
-"""Isolate errors of a profile's observers from the process."""
+"""The observers of a profile, guarded, and what its shadow would have decided."""
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
+import msgspec
 from typing_extensions import override
 
+from boathouse.cluster import client, server_time
+from boathouse.resources import names
+from boathouse.scheduling import shadow
+from boathouse.services import own_objects
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import framework, model
 
 _log = logs.get(__name__)
+EVERY_S: Final = 30.0
+SHOWN: Final = 20  # differences that are published, the newest
+_MAX_TEXT: Final = 200
 
 
 class GuardedObservers(framework.Observer):
@@ -45,3 +55,72 @@ class GuardedObservers(framework.Observer):
 
 def _shortest(intervals_s: Iterable[float]) -> float:
     return min((interval_s for interval_s in intervals_s if interval_s > 0), default=0.0)
+
+
+class PublishedShadow:
+    """Publishes how a shadow profile's decisions differ; `may_lead` is called before every write."""
+
+    def __init__(
+        self,
+        api: client.ApiClient,
+        namespace: str,
+        profile: str,
+        subject: shadow.Shadow,
+        may_lead: Callable[[], bool],
+        scrape: metrics.ScrapeGauges,
+    ) -> None:
+        self._api, self._namespace, self._profile = api, namespace, profile
+        self._shadow, self._may_lead = subject, may_lead
+        self._written: dict[str, Any] = {}
+        scrape.add(
+            metrics.Gauge(
+                name="boathouse_shadow_cycles",
+                documentation="Cycles that the shadow profile decided alike (agreed) or not (differed), or dropped",
+                labels=("result",),
+                read=lambda: {(name,): float(count) for name, count in self._counts().items()},
+                counts=True,
+            ),
+            metrics.Gauge(
+                name="boathouse_shadow_failures",
+                documentation="Failures of the shadow profile; after the first it is off until the operator restarts",
+                read=lambda: {(): float(bool(self._shadow.error))},
+                counts=True,
+            ),
+        )
+
+    def _counts(self) -> dict[str, int]:
+        return {"agreed": self._shadow.agreed, "differed": self._shadow.differed, "dropped": self._shadow.dropped}
+
+    async def save(self) -> None:
+        """Write the ConfigMap if anything has changed; raises `errors.ClusterError` if the write failed."""
+        report = {
+            "profile": self._profile,
+            "shadow": self._shadow.name,
+            "since": _time(self._shadow.since_s),
+            **self._counts(),
+            "error": self._shadow.error[:_MAX_TEXT],
+            "differences": list(map(_difference, list(self._shadow.differences)[-SHOWN:])),
+        }
+        if report == self._written or not self._may_lead():
+            return
+        text = msgspec.json.encode(report | {"updated": _time(server_time.SERVER_TIME.now_s())}).decode()
+        await own_objects.write_config_map(self._api, names.SHADOW, self._namespace, {"data": {names.SHADOW_KEY: text}})
+        self._written = report
+
+
+def _difference(difference: shadow.Difference) -> dict[str, Any]:
+    return {
+        "time": _time(difference.now_s),
+        "subject": difference.subject[:_MAX_TEXT],
+        "profile": _decision(difference.real, difference.real_reason),
+        "shadow": _decision(difference.shadow, difference.shadow_reason),
+    }
+
+
+def _decision(places: tuple[shadow.Place, ...], reason: str) -> dict[str, Any]:
+    sizes = [{"node": node, "cpuMilli": size.cpu_milli, "memoryBytes": size.memory_bytes} for node, size in places]
+    return {"places": sizes, "reason": reason}
+
+
+def _time(epoch_s: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch_s))

@@ -136,8 +136,7 @@ def _of_schedule(draft: Draft, spec: Fields) -> Fields:
 
 class _Application:
     def __init__(self, draft: Draft, spec: Fields) -> None:
-        self._draft = draft
-        self._spec = spec
+        self._draft, self._spec = draft, spec
         self._conf: dict[str, str] = {}
         self._where: dict[str, str] = {}
 

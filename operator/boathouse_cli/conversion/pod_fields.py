@@ -286,8 +286,7 @@ class PodSpecs:
     """The pods of driver and executors, as they are converted, with the volumes of the spec; `mounts` is the result."""
 
     def __init__(self, draft: Draft, volumes: list[Mapping[str, Any]]) -> None:
-        self._draft = draft
-        self._volumes = volumes
+        self._draft, self._volumes = draft, volumes
         self._of_both: dict[str, dict[str, tuple[str, Any]]] = {}
         self._security_of: dict[tuple[str, str], dict[str, tuple[str, Any]]] = {}
         self.mounts: list[Mount] = []

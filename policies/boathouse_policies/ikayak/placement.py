@@ -135,9 +135,7 @@ class Executors(Reserve, Hooks, Figures):
     reserves_for_gangs = True
 
     def __init__(self, config: Config, book: Book, suspension: Suspension) -> None:
-        self._config = config
-        self._book = book
-        self._suspension = suspension
+        self._config, self._book, self._suspension = config, book, suspension
         self._gathering = Gathering()
         self._since_s: dict[model.JobId, float] = {}
         self._wait_s: dict[tuple[model.JobId, model.NodeName], float] = {}

@@ -139,8 +139,7 @@ class LocalFirst(Score):
     """A score for maps: local and whole, local and shrunk, remote (Figure 6); then another rank, of a span of 1."""
 
     def __init__(self, shrinking: Shrinking, base: Score) -> None:
-        self._shrinking = shrinking
-        self._base = base
+        self._shrinking, self._base = shrinking, base
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """Return the tier, times more than the base's span, plus the base."""

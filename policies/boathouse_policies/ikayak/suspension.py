@@ -64,8 +64,7 @@ class Suspension(Controller, Filter, Hooks, Figures):
     reason = "node(s) whose free CPU is lent to maps by a suspended reducer"
 
     def __init__(self, config: Config, book: Book) -> None:
-        self._config = config
-        self._book = book
+        self._config, self._book = config, book
         # Until when who is suspended in this cycle, the controller's decisions included
         self.paused: Mapping[Reducer, float] = {}
         self._hungry: Collection[model.JobId] = ()  # jobs whose maps are pending

@@ -158,8 +158,7 @@ class Slowdowns:
         weights: Callable[[Model, profiling.Demand], Weights],
         config: Config,
     ) -> None:
-        self._state, self._config = state, config
-        self._weights = weights
+        self._state, self._config, self._weights = state, config, weights
         self._hosts, self._unit = monitor.hosts, monitor.unit
         others = np.maximum(state.view.requested[model.CPU] - monitor.requested, 0)
         # What is used as the cycle begins: as the monitor counts it, shape [3, N]; millicores that others' pods request

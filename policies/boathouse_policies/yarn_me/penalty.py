@@ -119,8 +119,7 @@ class Levels:
     """
 
     def __init__(self, edges: model.IntVector, memory: model.IntVector, seconds: model.FloatVector) -> None:
-        self.memory, self.seconds = memory, seconds
-        self._edges = edges
+        self.memory, self.seconds, self._edges = memory, seconds, edges
         self._edges_listed: list[int] = edges.tolist()
         self._levels: list[tuple[int, float]] = list(zip(memory.tolist(), seconds.tolist(), strict=True))
         self.regular_s = self._levels[-1][1]  # the last of them: with the ideal memory
