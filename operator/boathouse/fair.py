@@ -108,8 +108,7 @@ class Buckets:
     def __init__(self, *, rate_per_s: float, burst: float, clock: Callable[[], float]) -> None:
         self._rate_per_s, self._burst, self._clock = rate_per_s, burst, clock
         self._levels: dict[str, tuple[float, float]] = {}
-        self._sweep_at = _SWEEP_AT
-        self.refused = 0
+        self._sweep_at, self.refused = _SWEEP_AT, 0
 
     def take(self, key: str, tokens: float = 1.0, *, leave: float = 0.0) -> bool:
         """Take tokens and return True; return False without taking any if fewer than `leave` would remain.

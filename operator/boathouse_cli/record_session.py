@@ -208,8 +208,7 @@ class _Watch:
     """Lists and watches objects of a kind; what it sees is written by the session's thread."""
 
     def __init__(self, session: _Session, plural: str) -> None:
-        self.plural = plural
-        self._session, self._all_namespaces = session, session.request.all_namespaces
+        self.plural, self._session, self._all_namespaces = plural, session, session.request.all_namespaces
         self._opened: Iterator[tuple[list[model.Raw], str]] = iter(())
         self._revision = self._problem = ""
 

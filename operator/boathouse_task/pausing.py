@@ -95,8 +95,7 @@ class Pause:
     ) -> None:
         self._sleep, self._monotonic = sleep, monotonic
         self._changed = threading.Condition()
-        self._is_closed, self._working = False, 0
-        self.order, self.suspended_s = "", 0.0
+        self._is_closed, self._working, self.order, self.suspended_s = False, 0, "", 0.0
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:

@@ -38,8 +38,7 @@ class Watch:
     """Checks of a task. The `hidden` values are masked."""
 
     def __init__(self, task: Task, hidden: Sequence[str], *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._task, self._hidden, self._monotonic = task, hidden, monotonic
-        self._written = ""
+        self._task, self._hidden, self._monotonic, self._written = task, hidden, monotonic, ""
         self._moved, self._moved_s = (-1, ""), monotonic()
 
     def look(self) -> None:

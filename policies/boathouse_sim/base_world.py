@@ -58,8 +58,7 @@ class BaseWorld(abc.ABC, Generic[S, R]):
         self.ledger = framework.Ledger(self.axis)
         self.room = framework.SchedulingQueue(self.axis, workload.queues or [model.Queue.of(QUEUE)])
         self.tally = results.Tally()
-        self.cycles = 0
-        self.ended_jobs = 0
+        self.cycles, self.ended_jobs = 0, 0
         self.freed: set[model.NodeName] = set()  # where room came free since the last cycles
         self.renewed = False  # whether a class is new since then, so that every node is worth a look
         self.reserved_milli = 0  # for expected tasks, which are not there yet

@@ -56,8 +56,7 @@ class EventWriter:
         rate_per_s: float = 20.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.limited = 0
-        self._client, self._controller, self._instance = client, controller, instance
+        self.limited, self._client, self._controller, self._instance = 0, client, controller, instance
         self._shares = fair.Buckets(rate_per_s=rate_per_s, burst=rate_per_s * fair.BURST_S, clock=monotonic)
         self._monotonic = monotonic
         self._queue: asyncio.Queue[Callable[[], Awaitable[object]]] = asyncio.Queue(queue_size)

@@ -88,8 +88,7 @@ class Reflector(Generic[T]):
         self.store: store.Store[T] = store.Store()
         self.synced = asyncio.Event()
         self.fresh_at, self.lag_s = -math.inf, 0.0
-        self._of, self._namespace, self._resource = of, namespace, of.resource
-        self._failures_in_a_row = 0
+        self._of, self._namespace, self._resource, self._failures_in_a_row = of, namespace, of.resource, 0
         self._decoder = msgspec.json.Decoder(catalogue.WatchEvent[of.resource.view])  # type: ignore[name-defined]
         self._object_decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(of.resource.view)
 

@@ -71,8 +71,7 @@ class Store(Generic[T]):
 
     def __init__(self) -> None:
         self.objects: dict[str, T] = {}
-        self.revision = 0
-        self._floor = 0
+        self.revision, self._floor = 0, 0
         self._gone: dict[str, int] = {}
 
     def put(self, new: T) -> tuple[Change[T], ...]:

@@ -132,8 +132,7 @@ class Transport:
         # No encoding: within a cluster, gzip costs the server more CPU time than the saved bytes are worth.
         own = f"User-Agent: {user_agent}"
         self._headers = ["Accept: application/json", "Accept-Encoding: identity", own, "Expect:"]
-        self._clock = clock
-        self._token = config.token
+        self._clock, self._token = clock, config.token
         self._token_read_at = -TOKEN_REREAD_S
         self._transfers: Transfers | None = None
         self._idle: list[pycurl.Curl] = []

@@ -63,8 +63,7 @@ class Gate(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._head = bytearray()
         self._body_bytes: int | None = None
-        self._is_surplus = False
-        self.is_closed = False
+        self._is_surplus, self.is_closed = False, False
 
     @property
     def begun(self) -> bool:

@@ -35,8 +35,7 @@ def close_lingering(transport: asyncio.Transport) -> None:
 
 class _Dropping(asyncio.BufferedProtocol):
     def __init__(self, transport: asyncio.Transport, protocol: asyncio.BaseProtocol) -> None:
-        self._transport, self._protocol = transport, protocol
-        self._left_bytes = LINGER_BYTES
+        self._transport, self._protocol, self._left_bytes = transport, protocol, LINGER_BYTES
         self._timeout = asyncio.get_running_loop().call_later(LINGER_S, transport.abort)
 
     @override

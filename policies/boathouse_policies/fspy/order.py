@@ -353,8 +353,7 @@ class AgeingReserve(Reserve, Hooks):
     """Reserve a node for an aged job that fits nowhere, one at a time. Another policy reserves for stages `apart`."""
 
     def __init__(self, order: SizeBased, apart: Collection[model.Stage] = ()) -> None:
-        self.order, self._apart = order, apart
-        self._classes = NO_CLASSES
+        self.order, self._apart, self._classes = order, apart, NO_CLASSES
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Begin a cycle: note its classes, for the stages of those that have nodes reserved."""

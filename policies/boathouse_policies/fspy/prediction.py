@@ -133,8 +133,7 @@ class LinearModel:
     """A linear model and what it learnt. The columns are its coefficients, the constant included."""
 
     def __init__(self, columns: int, forgetting: float = 1.0) -> None:
-        self.seen = 0
-        self._forgetting = forgetting
+        self.seen, self._forgetting = 0, forgetting
         self._squares: model.FloatVector = np.zeros((columns, columns))
         self._products: model.FloatVector = np.zeros(columns)
         self._coefficients: model.FloatVector | None = None

@@ -32,8 +32,7 @@ class Outlook(Observer, Follower):
         self._ends_in: collections.defaultdict[model.JobId, list[End]] = collections.defaultdict(list)
         self._freed_s: dict[model.NodeName, dict[tuple[int, int], float]] = {}  # a memo of `freed_s`
         self._disk: dict[model.NodeName, float] = {}  # a memo of `disk_bytes_per_s`
-        self._made = 0
-        self._running = running
+        self._made, self._running = 0, running
         running.follow(self)
 
     def ends(self) -> list[End]:

@@ -19,8 +19,7 @@ class Passing(LockedNodes, Hooks):
     passing_changes = False
 
     def __init__(self, elasticity: Elasticity) -> None:
-        self._elasticity = elasticity
-        self._outlook = elasticity.outlook
+        self._elasticity, self._outlook = elasticity, elasticity.outlook
         self._columns = _Columns(self._outlook)
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's

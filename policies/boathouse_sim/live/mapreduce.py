@@ -74,8 +74,7 @@ class MapReduceCourse(Course):
         self._output: dict[int, model.NodeName] = {}  # where the output of maps that ended is
         self._reduced: set[int] = set()
         self._running: dict[model.TaskId, Pod] = {}
-        self._offered = False
-        self._checks = 0
+        self._offered, self._checks = False, 0
 
     @override
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:

@@ -188,8 +188,7 @@ class Resync:
     """Lists the objects of a kind. `listed`: it has listed all since this process became the leader."""
 
     def __init__(self, api: client.ApiClient, objects: ObjectStore, namespaces: Sequence[str]) -> None:
-        self._api, self.objects, self._namespaces = api, objects, namespaces
-        self.listed = False
+        self._api, self.objects, self._namespaces, self.listed = api, objects, namespaces, False
 
     async def run_once(self) -> None:
         """Store newer objects and drop deleted ones, page by page, so that memory holds no second copy of all."""

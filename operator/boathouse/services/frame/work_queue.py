@@ -173,8 +173,7 @@ class _Timed:
     """Awaits a coroutine and measures the event-loop time that it takes between its waits."""
 
     def __init__(self, work: Awaitable[float | None], clock: Callable[[], float]) -> None:
-        self.busy_s = 0.0
-        self._work, self._clock = work, clock
+        self.busy_s, self._work, self._clock = 0.0, work, clock
 
     def __await__(self) -> Generator[Any, Any, float | None]:
         steps = self._work.__await__()

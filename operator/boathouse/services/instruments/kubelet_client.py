@@ -70,9 +70,7 @@ class KubeletClient:
     """Sends GET requests to kubelets; without a file of their authorities, any certificate is accepted."""
 
     def __init__(self, ca_file: pathlib.Path | None) -> None:
-        self._ca_file = ca_file
-        self._ca_changed_ns = 0
-        self._kept_part = 1.0
+        self._ca_file, self._ca_changed_ns, self._kept_part = ca_file, 0, 1.0
         self._transfers: transport.Transfers | None = None
         self._handles: list[pycurl.Curl] = []
 
@@ -142,8 +140,7 @@ class KubeletClient:
 class _Limited:
     def __init__(self, limit_bytes: int) -> None:
         self._body = io.BytesIO()
-        self._left = limit_bytes
-        self.is_too_large = False
+        self._left, self.is_too_large = limit_bytes, False
 
     def add(self, data: bytes) -> int:
         """Add data; returns -1, which ends the transfer, if there is too much."""
@@ -198,8 +195,7 @@ class MetricsToken:
     """A token of `boathouse-signals`. A kubelet never gets the operator's own: a stolen node would have its rights."""
 
     def __init__(self, api: client.ApiClient, namespace: str, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._api, self._namespace, self._monotonic = api, namespace, monotonic
-        self._token = ""
+        self._api, self._namespace, self._monotonic, self._token = api, namespace, monotonic, ""
         self._renew_s = self._expires_s = 0.0
 
     async def current(self) -> str:
