@@ -36,10 +36,14 @@ class QueueConfig(_Section):
 
     name: NamespaceName
     weight: float = Field(default=1.0, gt=0, description="Share relative to the other queues.")
-    limits: dict[str, QuantityText] = Field(default_factory=dict, description="By resource. Absent: no limit.")
-    namespaces: list[NamespaceName] = Field(default_factory=list, description="Of accepted jobs and pods. Empty: all.")
+    limits: dict[str, QuantityText] = Field(
+        default_factory=dict, description="By resource, extended ones too. Absent: no limit."
+    )
+    namespaces: list[NamespaceName] = Field(
+        default_factory=list, description="Those whose jobs and pods it accepts. Empty: all."
+    )
     priority_classes: list[PriorityClassName] = Field(
-        default_factory=list, description="As namespaces; none is accepted."
+        default_factory=list, description="Those whose jobs and pods it accepts, beside those without one. Empty: all."
     )
 
     def accepts_namespace(self, namespace: str) -> bool:
@@ -102,14 +106,20 @@ class TaskDefaults(_PodDefaults):
     """Defaults of task pods for fields that the job does not set."""
 
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
-    scratch_size: QuantityText = Field(default="10Gi", description="Limit of each folder, without ephemeral-storage.")
+    scratch_size: QuantityText = Field(
+        default="10Gi", description="Limit of each folder of a pod without an ephemeral-storage request."
+    )
     image_pull_timeout_seconds: float = Field(default=300, gt=0)
     start_timeout_seconds: float = Field(default=600, gt=0)
-    missing_object_timeout_seconds: float = Field(default=120, gt=0, description="For Secrets and ConfigMaps.")
-    max_infrastructure_failures: int = Field(
-        default=50, ge=1, le=10_000, description="Of a task, before the job fails."
+    missing_object_timeout_seconds: float = Field(
+        default=120, gt=0, description="How long those that a pod needs may be missing."
     )
-    not_ready_toleration_seconds: int = Field(default=60, ge=0, description="Until pods of lost nodes are evicted.")
+    max_infrastructure_failures: int = Field(
+        default=50, ge=1, le=10_000, description="Number of one task's failures after which the job fails."
+    )
+    not_ready_toleration_seconds: int = Field(
+        default=60, ge=0, description="How long pods tolerate an unreachable node."
+    )
 
 
 class SparkDefaults(_PodDefaults):
@@ -119,15 +129,19 @@ class SparkDefaults(_PodDefaults):
         default="boathouse-spark", max_length=63, description="The service account of drivers."
     )
     ui_service: bool = Field(default=True, description="Whether an application has a Service for Spark's UI.")
-    missing_object_timeout_seconds: float = Field(default=120, gt=0, description="For Secrets and ConfigMaps.")
-    not_ready_toleration_seconds: int = Field(default=60, ge=0, description="Until pods of lost nodes are evicted.")
+    missing_object_timeout_seconds: float = Field(
+        default=120, gt=0, description="How long those that a pod needs may be missing."
+    )
+    not_ready_toleration_seconds: int = Field(
+        default=60, ge=0, description="How long pods tolerate an unreachable node."
+    )
 
 
 class HadoopDefaults(_PodDefaults):
     """What the pods of Hadoop clusters get when the cluster does not say."""
 
     partition: Literal["All", "PerSite"] = Field(
-        default="All", description="PerSite: divides nodes in each zone apart."
+        default="All", description="Whether idle nodes are divided among all clusters, or in each zone on its own."
     )
     prefer_ipv4: bool = Field(default=True, description="False in a cluster whose pods have IPv6 addresses only.")
 
@@ -135,18 +149,36 @@ class HadoopDefaults(_PodDefaults):
 class TenantLimits(_Section):
     """Limits of each namespace, so that no tenant blocks or slows down another."""
 
-    max_unfinished_jobs: int = Field(default=1000, ge=1, le=100_000, description="Admitted ones, by creation time.")
-    max_job_mebibytes: int = Field(default=32, ge=2, le=4096, description="Specs of these, as JSON.")
-    max_plan_mebibytes: int = Field(default=32, ge=32, le=4096, description="Split plans; further setup tasks retry.")
-    events_per_second: float = Field(default=20, gt=0, le=10_000, description="Further events are dropped.")
+    max_unfinished_jobs: int = Field(
+        default=1000, ge=1, le=100_000, description="MRJobs that are admitted at once, the oldest first."
+    )
+    max_job_mebibytes: int = Field(
+        default=32, ge=2, le=4096, description="JSON of the specs of admitted unfinished MRJobs."
+    )
+    max_plan_mebibytes: int = Field(
+        default=32, ge=32, le=4096, description="JSON of unfinished jobs' split plans; further setup tasks retry."
+    )
+    events_per_second: float = Field(
+        default=20, gt=0, le=10_000, description="Events about objects; further ones are dropped."
+    )
     status_writes_per_second: float = Field(
-        default=50, gt=0, le=10_000, description="And as many condition writes of pods; further writes are delayed."
+        default=50,
+        gt=0,
+        le=10_000,
+        description="Of MRJobs, and as many of pods' conditions; further writes are delayed.",
     )
-    retries_per_second: float = Field(default=20, gt=0, le=10_000, description="Further attempts of tasks are delayed.")
+    retries_per_second: float = Field(
+        default=20, gt=0, le=10_000, description="Second and later attempts of tasks; further ones are delayed."
+    )
     max_shapes: int = Field(
-        default=500, ge=1, le=100_000, description="Requests with constraints of pending pods; others are TooComplex."
+        default=500,
+        ge=1,
+        le=100_000,
+        description="Requests and constraints of pending pods; pods beyond get the reason TooComplex.",
     )
-    max_constraints: int = Field(default=2000, ge=1, le=1_000_000, description="Of all these shapes.")
+    max_constraints: int = Field(
+        default=2000, ge=1, le=1_000_000, description="Of these shapes in total; pods beyond get the reason TooComplex."
+    )
 
 
 class ActuatorsConfig(_Section):
@@ -205,9 +237,11 @@ class AutoscalingConfig(_Section):
 
     enabled: bool = Field(default=True, description="Whether nodes can come: false for a cluster of fixed size.")
     max_placeholders_per_application: int = Field(
-        default=500, ge=0, le=10_000, description="An application with a larger minimum has none."
+        default=500, ge=0, le=10_000, description="Placeholder pods; an application with a larger minimum has none."
     )
-    max_placeholders: int = Field(default=1000, ge=0, le=100_000, description="Of all applications.")
+    max_placeholders: int = Field(
+        default=1000, ge=0, le=100_000, description="Placeholder pods of all applications together."
+    )
 
 
 class OperatorConfig(_Section):
@@ -219,7 +253,9 @@ class OperatorConfig(_Section):
     default_queue: str = "default"
     namespace_queues: dict[str, str] = Field(default_factory=dict, description="Default queue by namespace.")
     profile: ProfileName = "boathouse"
-    shadow_profile: Literal[""] | ProfileName = Field(default="", description="Is compared with the real one.")
+    shadow_profile: Literal[""] | ProfileName = Field(
+        default="", description="Profile whose decisions are compared with the real ones. Empty: none."
+    )
     actuators: ActuatorsConfig = Field(default_factory=ActuatorsConfig)
     switchback: SwitchbackConfig = Field(default_factory=SwitchbackConfig)
     prediction: PredictionConfig = Field(default_factory=PredictionConfig)
