@@ -37,7 +37,7 @@ def _passing(pending: PendingClass, profile: Profile, state: CycleState) -> npt.
     """Return the places of the nodes where all filters pass, whether the node is offered, or reserved, or not."""
     room = state.room(pending)
     nodes = (room if pending.eligibility.everywhere else room & pending.eligibility.mask).nonzero()[0]
-    for filter_ in [filter_ for filter_ in profile.filters if not filter_.of_shape]:
+    for filter_ in [filter_ for filter_ in profile.filters if not filter_.of_shape and filter_.concerns(pending)]:
         if len(nodes) and (passed := filter_.mask(pending, state, nodes)) is not None:
             nodes = nodes[passed]
     return nodes
@@ -70,7 +70,7 @@ def _refusals(pending: PendingClass, profile: Profile, state: CycleState) -> tup
     """Return the refusals of each filter for the nodes that the filters before it passed."""
     among = np.ones(state.free.shape[1], np.bool_)
     found: list[model.Refusal] = []
-    for filter_ in profile.filters:
+    for filter_ in [filter_ for filter_ in profile.filters if filter_.concerns(pending)]:
         found += filter_.refusals(pending, state, among)
         if (passed := filter_.mask(pending, state, slice(None))) is not None:
             among &= passed

@@ -402,6 +402,20 @@ def test_a_filter_of_a_profile_has_its_say_in_the_diagnosis():
     assert plan.diagnoses()[0].message == "0/3 nodes are available: 2 Insufficient cpu, 1 node(s) were odd."
 
 
+@pytest.mark.parametrize("offered", [None, ["n0"]])
+def test_a_filter_is_asked_only_about_the_classes_that_it_concerns(offered):
+    class Absent(framework.Filter):
+        def concerns(self, pending):
+            return False
+
+        def mask(self, pending, state, where):
+            raise KeyError(pending.task_class.id)
+
+    shell = core.Shell(core.nodes(2), profile=framework.Profile(name="t", filters=(*framework.PREDICATES, Absent())))
+    shell.submit(count=9)
+    assert shell.plan(offered=offered).diagnoses()[0].count
+
+
 def test_an_unknown_profile_or_placement_is_refused_with_the_choices():
     with pytest.raises(ValueError, match=r"choose one of: .*capacity.*fair, fifo"):
         profiles.build("best")

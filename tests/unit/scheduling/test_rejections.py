@@ -28,12 +28,12 @@ def test_a_container_that_failed_by_itself_is_no_rejection():
 class World:
     """One node, one class that waits, and a clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, cpu_milli: int = 4000) -> None:
         self.now_s = 100.0
         self.exclusions = refusals.Exclusions(lambda: self.now_s)
         axis = model.Axis()
         self.ledger = framework.Ledger(axis)
-        self.ledger.set_node(model.Node(name=model.NodeName("n1"), allocatable=model.Resources(cpu_milli=4000)))
+        self.ledger.set_node(model.Node(name=model.NodeName("n1"), allocatable=model.Resources(cpu_milli=cpu_milli)))
         self.room = framework.SchedulingQueue(axis, [model.Queue.of(model.QueueName("q"))])
         job = model.Job(id=model.JobId("j"), queue=model.QueueName("q"), submitted_s=0)
         one = model.TaskClass(id=model.ClassId("c"), job=job.id, resources=model.Resources(cpu_milli=1000))
@@ -57,6 +57,13 @@ def test_other_kinds_of_pods_may_still_go_there():
     world = World()
     world.exclusions.exclude(model.ClassId("another"), model.NodeName("n1"))
     assert len(world.plan().decisions) == 1
+
+
+def test_a_pod_that_waits_is_explained_while_another_kind_is_kept_from_the_node():
+    world = World(cpu_milli=500)
+    world.exclusions.exclude(model.ClassId("another"), model.NodeName("n1"))
+    message = world.plan().diagnosis(model.ClassId("c")).message
+    assert message.endswith("0/1 nodes are available: 1 Insufficient cpu.")
 
 
 def test_after_half_a_minute_the_node_is_tried_again():
