@@ -72,7 +72,6 @@ class Entry:
     namespace: str = ""  # namespace of its pods; empty until it has tasks
     classes: tuple[model.TaskClass, ...] = ()
     factory: PodFactory | None = None  # builds its pods; None for foreign pods
-    is_aside: bool = False  # whether it was set aside: it has no pending tasks until other classes are submitted
     api_refusal: PendingReason | None = None  # last refusal of the API server; None after an accepted write
     excess: str = ""  # why some classes are not considered, because its namespace exceeds its limits; empty if all are
     gang: framework.gang_minimum.Gang | None = None  # its driver and the expected executors; None if it has no gang
@@ -118,6 +117,8 @@ class Entry:
 
 _NEVER_TRIED = (-math.inf, model.TaskId(""))
 _RETRIED_AT_ONCE = 16  # jobs per second that are checked again in a namespace that exceeds its limits of shapes
+ASIDE_S = 60.0  # for how long a job is set aside before it is tried alone
+ASIDE_APART_S = 1.0  # minimum time between two trials of jobs that are set aside
 PROBE_PATIENCE_S = 5.0  # if a probe gets no node within this time, a task of another job is tried
 
 
@@ -146,6 +147,8 @@ class Jobs:
         self.touched: dict[model.JobId, None] = {}  # jobs with a gang of which a task changed
         self.changed: set[model.JobId] = set()  # jobs of all of whose tasks the queue is told before the next cycle
         self.changing = admitted.Namespaces()  # namespaces whose admission changes pods
+        self._aside: dict[model.JobId, float] = {}  # jobs that are set aside, and until when, ascending
+        self._tried_s = -math.inf  # when one of them was tried last
 
     # Submitted jobs
 
@@ -160,7 +163,8 @@ class Jobs:
         """Replace the pending tasks of a job. Returns those whose pod has ended."""
         entry = self._entries.setdefault(job.id, Entry(job=job))
         of_children = entry.of_children
-        entry.is_aside = entry.is_aside and entry.planned == tuple(classes)
+        if entry.planned != tuple(classes):
+            self._aside.pop(job.id, None)
         entry.planned, entry.limits = tuple(classes), None
         listed = {task_class.id for task_class in classes}
         entry.admission = {class_id: changes for class_id, changes in entry.admission.items() if class_id in listed}
@@ -199,6 +203,7 @@ class Jobs:
         if (entry := self._entries.pop(job, None)) is None:
             return
         self.touch(job)
+        self._aside.pop(job, None)
         for jobs in (self.changed, self.by_hand, self.gangs):
             jobs.discard(job)
         self.refused.forget(entry.namespace, job, [task_class.id for task_class in entry.classes])
@@ -208,10 +213,31 @@ class Jobs:
         self._queue.withdraw(job)
 
     def set_aside(self, job: model.JobId) -> None:
-        """Set a job aside that makes scheduling fail: none of its tasks is pending."""
-        self._entries[job].is_aside = True
+        """Set a job aside that makes scheduling fail: none of its tasks is pending until it is tried alone."""
+        self._aside.pop(job, None)
+        self._aside[job] = self._clock() + ASIDE_S
         self.changed.discard(job)
         self._queue.withdraw(job)
+
+    def is_aside(self, job: model.JobId) -> bool:
+        """Say whether a job is set aside."""
+        return job in self._aside
+
+    def resume(self, entry: Entry) -> None:
+        """Let a job be scheduled that was set aside."""
+        del self._aside[entry.job.id]
+        entry.api_refusal = None
+        self.mark(entry.job.id)
+
+    def next_aside(self) -> Entry | None:
+        """Return the job that has been set aside for longest, if its time is up; at most one in a second."""
+        if self._next_aside_s() > self._clock():
+            return None
+        self._tried_s = self._clock()
+        return self._entries[next(iter(self._aside))]
+
+    def _next_aside_s(self) -> float:
+        return max(next(iter(self._aside.values()), math.inf), self._tried_s + ASIDE_APART_S)
 
     # Foreign pods
 
@@ -370,7 +396,7 @@ class Jobs:
             entry = self._entries.get(job_id)
             if entry is not None and entry.factory is None and not self._pods.of_job(job_id):
                 self.withdraw(job_id)
-            elif entry is not None and not entry.is_aside and (error := self._submit(entry)) is not None:
+            elif entry is not None and job_id not in self._aside and (error := self._submit(entry)) is not None:
                 failures.append((entry, error))
         self.changed.clear()
         return failures
@@ -411,7 +437,7 @@ class Jobs:
     def _update(self, entry: Entry, row: rows.PodRow) -> bool:
         if entry.gang is not None and (row.is_submitted or not entry.has_begun or row in entry.first):
             return False
-        if entry.is_aside or not row.may_be_placed:
+        if entry.job.id in self._aside or not row.may_be_placed:
             return False
         return self._queue.update(_task_of(row), placed=not row.is_undecided or self.backoff_of(row) is not None)
 
@@ -419,7 +445,8 @@ class Jobs:
 
     def next_s(self) -> float:
         """Return when `sync` is due without an event; infinity for never."""
-        return min(self._next_probe_s(), self._retry_s if self._has_excess_pods or self._excess_jobs else math.inf)
+        excess_s = self._retry_s if self._has_excess_pods or self._excess_jobs else math.inf
+        return min(self._next_probe_s(), self._next_aside_s(), excess_s)
 
     def _considered(self, entry: Entry) -> Sequence[model.TaskClass]:
         """Return the classes of a job within its namespace's limits of shapes. Foreign pods are checked one by one."""
@@ -478,7 +505,8 @@ class Jobs:
     def _covered(self, scope: refusals.Scope) -> list[Entry]:
         entries = (self._entries[job] for job in self._in_namespace.get(scope.namespace, ()))
         wanted = scope.task_class
-        return [e for e in entries if not e.is_aside and (wanted is None or e.class_of(wanted) is not None)]
+        entries = (entry for entry in entries if entry.job.id not in self._aside)
+        return [entry for entry in entries if wanted is None or entry.class_of(wanted) is not None]
 
     def probe(self) -> None:
         """End backoffs and select probes. Call it before the reservations: a probe may take a reserved place."""

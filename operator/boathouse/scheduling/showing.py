@@ -104,7 +104,9 @@ class ShownGangs(Part):
 
     def _is_visible(self, entry: jobs.Entry, gang: gang_minimum.Gang, members: gangs.Members) -> bool | None:
         """Return whether a gang that has not begun is to show itself; None if it was not judged yet."""
-        if not self._options.autoscaling.enabled or entry.is_aside or entry.excess or members.driver is None:
+        if not self._options.autoscaling.enabled or self._jobs.is_aside(entry.job.id):
+            return False
+        if entry.excess or members.driver is None:
             return False
         if self._jobs.backoff_of(members.driver) is not None:
             return False

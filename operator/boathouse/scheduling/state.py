@@ -72,7 +72,7 @@ class ClusterState:
             self.set_job_aside(entry, error)
 
     def set_job_aside(self, entry: Entry, error: Exception) -> None:
-        """Set a job aside that makes the scheduler fail: none of its tasks is scheduled."""
+        """Set a job aside that makes the scheduler fail: none of its tasks is scheduled for a while."""
         why, job = reasons.set_aside(error), entry.job
         self.jobs.set_aside(job.id)
         entry.api_refusal = why

@@ -7,7 +7,7 @@ import pytest
 
 from boathouse.cluster import boundary, errors, views, wire
 from boathouse.resources import names
-from boathouse.scheduling import executor
+from boathouse.scheduling import executor, jobs
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
@@ -231,8 +231,10 @@ async def test_a_pod_that_cannot_be_resized_is_not_bound():
 class Faulty(framework.Filter):
     """Fails for the tasks of one job."""
 
+    job = "bad"
+
     def concerns(self, pending):
-        if pending.task_class.job == "bad":
+        if pending.task_class.job == self.job:
             raise ValueError("a fault of one job")
         return False
 
@@ -246,17 +248,45 @@ class Faulty(framework.Filter):
         return []
 
 
+def with_a_fault(desk: Desk) -> Faulty:
+    """Submit two jobs, to the first of which the filter objects."""
+    desk.node("n1")
+    state, fault = desk.scheduler.state, Faulty()
+    faulty = dataclasses.replace(state.profile, filters=(*state.profile.filters, fault))
+    object.__setattr__(state, "profile", faulty)
+    desk.submit("demo/bad", job_id="bad")
+    desk.submit("demo/good", job_id="good")
+    return fault
+
+
 async def test_a_job_that_makes_the_cycle_fail_is_set_aside_and_others_are_scheduled():
     async with Desk().writing() as desk:
-        desk.node("n1")
-        state = desk.scheduler.state
-        faulty = dataclasses.replace(state.profile, filters=(*state.profile.filters, Faulty()))
-        object.__setattr__(state, "profile", faulty)
-        desk.submit("demo/bad", job_id="bad")
-        desk.submit("demo/good", job_id="good")
+        with_a_fault(desk)
         assert await desk.decide() == [("create", "good n1")]
-        assert state.jobs.entry(model.JobId("bad")).is_aside
+        assert desk.scheduler.state.jobs.is_aside(model.JobId("bad"))
         assert desk.scheduler.diagnosis("bad").reason == "SetAside"
+
+
+async def test_a_job_that_was_set_aside_is_scheduled_once_it_makes_no_cycle_fail_that_has_only_this_job():
+    async with Desk().writing() as desk:
+        fault = with_a_fault(desk)
+        await desk.decide()
+        desk.now_s += jobs.ASIDE_S
+        assert await desk.decide() == [("create", "good n1")]
+        fault.job = "another"
+        assert desk.scheduler.decider.next_s() == desk.now_s + jobs.ASIDE_S
+        desk.now_s += jobs.ASIDE_S
+        assert await desk.decide() == [("create", "bad n1"), ("create", "good n1")]
+        assert desk.scheduler.diagnosis("bad") is None
+
+
+async def test_a_job_that_was_set_aside_and_deleted_is_not_tried_again():
+    async with Desk().writing() as desk:
+        with_a_fault(desk)
+        await desk.decide()
+        desk.scheduler.withdraw(model.JobId("bad"))
+        desk.now_s += jobs.ASIDE_S
+        assert desk.scheduler.state.jobs.next_aside() is None
 
 
 async def test_a_task_is_over_whose_pod_had_ended_before_it_was_submitted():
@@ -367,7 +397,7 @@ async def test_a_job_is_set_aside_when_the_answer_to_a_write_cannot_be_taken_in(
     async with Desk().writing() as desk:
         task = await decided_with_a_fault_in_the_intake(desk, monkeypatch)
         await desk.answer("create", "t n1", task_pod(task, node="n1", revision=3))
-        assert desk.scheduler.state.jobs.entry(model.JobId("j")).is_aside
+        assert desk.scheduler.state.jobs.is_aside(model.JobId("j"))
         assert desk.scheduler.state.ledger.state(task) is framework.State.ASSUMED
 
 
