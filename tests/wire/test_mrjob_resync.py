@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from boathouse.cluster import errors
 from boathouse.services import own_objects
 from boathouse.services.frame.object_store import ObjectStore, Resync
 from boathouse.services.mrjob.kind import MRJOB
@@ -57,3 +58,9 @@ async def test_a_process_that_starts_takes_the_mark_of_its_former_life_off(api, 
 
 async def test_a_process_outside_a_pod_has_nothing_to_mark(client):
     await own_objects.mark_leader(client, "boathouse-system", "my-laptop")
+
+
+async def test_a_leader_that_cannot_list_pods_now_is_not_taken_as_marked(api, client):
+    api.fail_next("list pods", status=404, reason="NotFound")
+    with pytest.raises(errors.NotFound):
+        await own_objects.mark_leader(client, "boathouse-system", "op-1")

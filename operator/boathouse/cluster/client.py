@@ -238,10 +238,11 @@ class ApiClient:
             "spec": {"audiences": [], "expirationSeconds": seconds},
         }
         path = catalogue.SERVICE_ACCOUNTS.path(namespace, account, "token")
-        status: dict[str, str] = decode(await self._send("POST", path, request), wire.Manifest).get("status") or {}
-        if not status.get("token"):
+        status = decode(await self._send("POST", path, request), wire.Manifest).get("status")
+        token = status.get("token") if isinstance(status, dict) else None
+        if not isinstance(token, str) or not token:
             raise errors.DecodeError(f"the response to a request for a token of {namespace}/{account} has none")
-        return status["token"]
+        return token
 
     async def token_review(self, token: str, audience: str) -> written.TokenReviewStatus:
         """Review a token for an audience; `authenticated` is also False if the token has another audience."""

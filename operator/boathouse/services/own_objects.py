@@ -31,13 +31,12 @@ async def write_config_map(api: client.ApiClient, name: str, namespace: str, con
 
 async def unmark_leader(api: client.ApiClient, namespace: str, pod: str) -> None:
     """Remove the leader label from this pod at the start: a previous container of the pod may have set it."""
-    with contextlib.suppress(errors.NotFound):  # started outside a pod
-        await _label(api, namespace, pod, None)
+    await _label(api, namespace, pod, None)
 
 
 async def mark_leader(api: client.ApiClient, namespace: str, pod: str) -> None:
     """Label this pod as the leader, and remove the label from all others: a paused leader cannot do it itself."""
-    with contextlib.suppress(errors.NotFound), failpoints.around("leader.label"):
+    with failpoints.around("leader.label"):
         for other in (await api.list(catalogue.PODS, namespace, labels=_LABELLED)).items:
             if other.metadata.name != pod:
                 await unmark_leader(api, namespace, other.metadata.name)
@@ -53,4 +52,5 @@ async def cluster_id(api: client.ApiClient) -> str:
 
 
 async def _label(api: client.ApiClient, namespace: str, pod: str, value: str | None) -> None:
-    await api.patch(catalogue.PODS, pod, {"metadata": {"labels": {names.LABEL_LEADER: value}}}, namespace)
+    with contextlib.suppress(errors.NotFound):  # started outside a pod, or the other pod is gone
+        await api.patch(catalogue.PODS, pod, {"metadata": {"labels": {names.LABEL_LEADER: value}}}, namespace)
