@@ -35,7 +35,7 @@ def run(task: Task) -> contract.TaskResult:
 
 def _mapped(task: Task, mapper: list[str] | None, split: contract.Split) -> Iterator[bytes]:
     given = _counted_input(task, split)
-    return given if mapper is None else task.run_command(mapper, given)
+    yield from given if mapper is None else task.run_command(mapper, given)  # which starts with the first block
 
 
 def _counted_input(task: Task, split: contract.Split) -> Iterator[bytes]:

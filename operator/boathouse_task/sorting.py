@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from boathouse_task import contract, counters, errors, lines
 from boathouse_task.processes import Processes, chunks_of, write_all
@@ -207,23 +208,27 @@ def out_of_disk(path: Path) -> Iterator[None]:
         raise errors.TaskError(contract.Reason.OUT_OF_DISK, f"{left}: {advice}") from None
 
 
+Drain: TypeAlias = Callable[[SortProcess, int], None]
+
+
 class RunBuffer:
     """Lines for one in-memory `sort`, up to a budget for them and sort's table of them.
 
     `drain` takes the content before it would be too large: the process that outputs the lines in order, their number.
+    It is no attribute: in a cycle of references, what a finished map has cached would stay.
     """
 
-    def __init__(self, tool: SortTool, budget_bytes: int, drain: "Callable[[SortProcess, int], None]") -> None:
-        self._tool, self._budget_bytes, self._drain = tool, budget_bytes, drain
+    def __init__(self, tool: SortTool, budget_bytes: int) -> None:
+        self._tool, self._budget_bytes = tool, budget_bytes
         self._sort: SortProcess | None = None
         self._by_key, self._cost_bytes, self._records = False, 0, 0
 
-    def write(self, block: bytes) -> None:
+    def write(self, block: bytes, drain: Drain) -> None:
         """Add a block of whole lines. Everything fits into an empty buffer."""
         for piece, records in pieces(block, self._budget_bytes):
             cost_bytes = cost(piece, records)
             if self._by_key != self._tool.by_key or self._cost_bytes + cost_bytes > self._budget_bytes:
-                self.drain()
+                self.drain(drain)
             if self._sort is None:
                 self._by_key = self._tool.by_key
                 size = max(self._budget_bytes, cost_bytes) + _SLACK_BYTES
@@ -232,11 +237,11 @@ class RunBuffer:
             self._cost_bytes += cost_bytes
             self._records += records
 
-    def drain(self) -> None:
+    def drain(self, drain: Drain) -> None:
         """Empty the buffer, if it has lines."""
         records = self._records
         if process := self.sorted():
-            self._drain(process, records)
+            drain(process, records)
 
     def sorted(self) -> SortProcess | None:
         """Return the process that outputs the lines in order (None: no lines), and empty the buffer."""
@@ -267,15 +272,18 @@ class Sorter:
 
     def __init__(self, tool: SortTool, budget_bytes: int) -> None:
         self._tool, self._budget_bytes = tool, budget_bytes
-        self._runs, self._buffer = list[Run](), RunBuffer(tool, budget_bytes, self._spill)
-        self.write = self._buffer.write
+        self._runs, self._buffer = list[Run](), RunBuffer(tool, budget_bytes)
+
+    def write(self, block: bytes) -> None:
+        """Add a block."""
+        self._buffer.write(block, self._spill)
 
     def finish(self) -> Iterator[bytes]:
         """Return all lines in order, in chunks. After a spill the rest is spilled too: merging needs the memory."""
         if not self._runs:
             process = self._buffer.sorted()
             return process.output() if process else iter(())
-        self._buffer.drain()
+        self._buffer.drain(self._spill)
         return self._tool.merge(self._runs, self._budget_bytes)
 
     def _spill(self, process: SortProcess, records: int) -> None:
@@ -299,13 +307,15 @@ class CombiningSorter:
     ) -> None:
         self._counters, self._combine, self._prepare = tool.counters, combine, prepare
         self._counters.add(counters.COMBINE_INPUT_RECORDS, 0)
-        self._buffer = RunBuffer(tool, budget_bytes // 2, self._combine_run)
-        self._combined = Sorter(tool, budget_bytes // 2)
-        self.write = self._buffer.write
+        self._buffer, self._combined = RunBuffer(tool, budget_bytes // 2), Sorter(tool, budget_bytes // 2)
+
+    def write(self, block: bytes) -> None:
+        """Add a block."""
+        self._buffer.write(block, self._combine_run)
 
     def finish(self) -> Iterator[bytes]:
         """Return all combined lines in order, in chunks."""
-        self._buffer.drain()
+        self._buffer.drain(self._combine_run)
         return self._combined.finish()
 
     def _combine_run(self, process: SortProcess, records: int) -> None:

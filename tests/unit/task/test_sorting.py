@@ -1,3 +1,6 @@
+import functools
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ from boathouse_task.counters import CounterSet
 from boathouse_task.errors import TaskError
 from boathouse_task.mapoutput import ROW_BYTES, Prefixer, Section, SectionWriter
 from boathouse_task.processes import Processes
-from boathouse_task.sorting import Run, Sorter, SortTool
+from boathouse_task.sorting import CombiningSorter, Run, Sorter, SortProcess, SortTool
 from tests.builders.tasks import partition_of
 
 LINES = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"") + b"\n"), max_size=60)
@@ -85,6 +88,20 @@ def test_a_line_larger_than_the_memory_passes(folder):
     sorter = Sorter(make_tool(folder), 1000)
     sorter.write(b"b\n" + b"a" * 5000 + b"\nc\n")
     assert b"".join(sorter.finish()) == b"a" * 5000 + b"\nb\nc\n"
+
+
+def test_a_finished_sorter_keeps_nothing_of_its_map_until_a_collection_of_cycles(folder):
+    combiner = functools.partial(SortProcess.chunks)
+    sorter = CombiningSorter(make_tool(folder), 1 << 20, combine=combiner, prepare=bytes)
+    sorter.write(b"a\t1\n")
+    assert [*sorter.finish()] == [b"a\t1\n"]
+    kept = weakref.ref(combiner)
+    gc.disable()
+    try:
+        del combiner, sorter
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 def test_a_sort_that_fails_says_why(folder):
