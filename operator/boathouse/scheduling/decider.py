@@ -116,7 +116,6 @@ class Decider(Part):
         """Decide once: snapshot, run the cycle, assume. Yields the writes to begin; those stay decided if it raises."""
         self._jobs.probe()
         yield from self._reservations.decide()
-        self._resume_aside()
         self._state.sync_jobs()
         tallies = self._ledger.tallies
         self._queue.sorted_classes().declare(tallies)
@@ -165,30 +164,18 @@ class Decider(Part):
 
     def _culprits(self, now_s: float) -> list[tuple[jobs.Entry, Exception]]:
         """Return the jobs for which a cycle with only this job raises, with the error."""
-        view = self._ledger.snapshot(now_s)
-        entries = [entry for entry in self._jobs.entries() if not self._jobs.is_aside(entry.job.id)]
-        return [(entry, error) for entry in entries if (error := self._try_alone(entry, view)) is not None]
-
-    def _try_alone(self, entry: jobs.Entry, view: framework.ClusterView) -> Exception | None:
-        """Return the error that a cycle with only this job raises; None if it raises none."""
-        try:
-            queue = framework.SchedulingQueue(self._state.axis, self._queue.queues.values())
-            queue.submit(entry.job, entry.classes, [row.task for row in self._jobs.rows(entry) if row.task is not None])
-            plan = framework.run_cycle(queue, self._profile_now(), view)
-            plan.diagnoses()
-            queue.apply(plan, view.now_s)
-        except Exception as error:  # noqa: BLE001 - the question is whether this job makes it raise
-            return error
-        return None
-
-    def _resume_aside(self) -> None:
-        """Resume a job that was set aside if a cycle with it alone does not fail any more."""
-        if (entry := self._jobs.next_aside()) is None:
-            return
-        if (error := self._try_alone(entry, self._ledger.snapshot(self._clock()))) is None:
-            self._jobs.resume(entry)
-        else:
-            self._state.set_job_aside(entry, error)
+        queues, view, raising = list(self._queue.queues.values()), self._ledger.snapshot(now_s), []
+        for entry in [entry for entry in self._jobs.entries() if not self._jobs.is_aside(entry.job.id)]:
+            try:
+                queue = framework.SchedulingQueue(self._state.axis, queues)
+                tasks = [row.task for row in self._jobs.rows(entry) if row.task is not None]
+                queue.submit(entry.job, entry.classes, tasks)
+                plan = framework.run_cycle(queue, self._profile_now(), view)
+                plan.diagnoses()
+                queue.apply(plan, now_s)
+            except Exception as error:  # noqa: BLE001 - the question is which job makes it raise
+                raising.append((entry, error))
+        return raising
 
     def _report_reserved(self) -> None:
         """Publish an event for each node that was newly reserved when the last cycle began, once for each owner."""

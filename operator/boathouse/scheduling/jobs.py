@@ -72,6 +72,7 @@ class Entry:
     namespace: str = ""  # namespace of its pods; empty until it has tasks
     classes: tuple[model.TaskClass, ...] = ()
     factory: PodFactory | None = None  # builds its pods; None for foreign pods
+    times_aside: int = 0  # how often it was set aside with the same classes
     api_refusal: PendingReason | None = None  # last refusal of the API server; None after an accepted write
     excess: str = ""  # why some classes are not considered, because its namespace exceeds its limits; empty if all are
     gang: framework.gang_minimum.Gang | None = None  # its driver and the expected executors; None if it has no gang
@@ -117,8 +118,7 @@ class Entry:
 
 _NEVER_TRIED = (-math.inf, model.TaskId(""))
 _RETRIED_AT_ONCE = 16  # jobs per second that are checked again in a namespace that exceeds its limits of shapes
-ASIDE_S = 60.0  # for how long a job is set aside before it is tried alone
-ASIDE_APART_S = 1.0  # minimum time between two trials of jobs that are set aside
+ASIDE_S, MOST_ASIDE_S = 60.0, 3600.0  # for how long a job is set aside: at first, and after it failed often
 PROBE_PATIENCE_S = 5.0  # if a probe gets no node within this time, a task of another job is tried
 
 
@@ -147,8 +147,7 @@ class Jobs:
         self.touched: dict[model.JobId, None] = {}  # jobs with a gang of which a task changed
         self.changed: set[model.JobId] = set()  # jobs of all of whose tasks the queue is told before the next cycle
         self.changing = admitted.Namespaces()  # namespaces whose admission changes pods
-        self._aside: dict[model.JobId, float] = {}  # jobs that are set aside, and until when, ascending
-        self._tried_s = -math.inf  # when one of them was tried last
+        self._aside: dict[model.JobId, float] = {}  # jobs that are set aside, and until when
 
     # Submitted jobs
 
@@ -165,6 +164,7 @@ class Jobs:
         of_children = entry.of_children
         if entry.planned != tuple(classes):
             self._aside.pop(job.id, None)
+            entry.times_aside = 0
         entry.planned, entry.limits = tuple(classes), None
         listed = {task_class.id for task_class in classes}
         entry.admission = {class_id: changes for class_id, changes in entry.admission.items() if class_id in listed}
@@ -212,32 +212,24 @@ class Jobs:
         self._pods.withdraw(job)
         self._queue.withdraw(job)
 
-    def set_aside(self, job: model.JobId) -> None:
-        """Set a job aside that makes scheduling fail: none of its tasks is pending until it is tried alone."""
-        self._aside.pop(job, None)
-        self._aside[job] = self._clock() + ASIDE_S
-        self.changed.discard(job)
-        self._queue.withdraw(job)
+    def set_aside(self, entry: Entry) -> None:
+        """Set a job aside that makes scheduling fail: none of its tasks is pending, each time for twice as long."""
+        self._aside[entry.job.id] = self._clock() + min(ASIDE_S * 2**entry.times_aside, MOST_ASIDE_S)
+        entry.times_aside += 1
+        self.changed.discard(entry.job.id)
+        self._queue.withdraw(entry.job.id)
 
     def is_aside(self, job: model.JobId) -> bool:
         """Say whether a job is set aside."""
         return job in self._aside
 
-    def resume(self, entry: Entry) -> None:
-        """Let a job be scheduled that was set aside."""
-        del self._aside[entry.job.id]
-        entry.api_refusal = None
-        self.mark(entry.job.id)
-
-    def next_aside(self) -> Entry | None:
-        """Return the job that has been set aside for longest, if its time is up; at most one in a second."""
-        if self._next_aside_s() > self._clock():
-            return None
-        self._tried_s = self._clock()
-        return self._entries[next(iter(self._aside))]
-
-    def _next_aside_s(self) -> float:
-        return max(next(iter(self._aside.values()), math.inf), self._tried_s + ASIDE_APART_S)
+    def _resume_aside(self) -> None:
+        """Let jobs be scheduled whose time aside is over: what made scheduling fail may be over, too."""
+        now_s = self._clock()
+        for job in [job for job, until_s in self._aside.items() if until_s <= now_s]:
+            del self._aside[job]
+            self._entries[job].api_refusal = None
+            self.mark(job)
 
     # Foreign pods
 
@@ -386,6 +378,7 @@ class Jobs:
     def sync(self) -> list[tuple[Entry, Exception]]:
         """Update the scheduling queue with changed jobs or tasks; return the jobs that it rejected, with the error."""
         failures = []
+        self._resume_aside()
         self._retry_excess()
         for row in self._changed_rows:
             entry = self.entry_of(row)
@@ -446,7 +439,7 @@ class Jobs:
     def next_s(self) -> float:
         """Return when `sync` is due without an event; infinity for never."""
         excess_s = self._retry_s if self._has_excess_pods or self._excess_jobs else math.inf
-        return min(self._next_probe_s(), self._next_aside_s(), excess_s)
+        return min([self._next_probe_s(), excess_s, *self._aside.values()])
 
     def _considered(self, entry: Entry) -> Sequence[model.TaskClass]:
         """Return the classes of a job within its namespace's limits of shapes. Foreign pods are checked one by one."""

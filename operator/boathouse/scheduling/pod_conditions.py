@@ -134,9 +134,10 @@ class PodConditions:
         """Cancel a pod's due write and wait for the one in flight, because a binding sets another condition next."""
         while row.report is not None and row.report.written is not None:
             await row.report.written.wait()
-        if row.report is not None and self._take_due(row):
-            row.report.condition = None
-        self._delayed.pop(row.id, None)
+        if row.report is not None:  # else the pod has ended, and another may have its name
+            if self._take_due(row):
+                row.report.condition = None
+            self._delayed.pop(row.id, None)
 
     async def run(self) -> None:
         """Write conditions until cancelled."""

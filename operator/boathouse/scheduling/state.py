@@ -74,7 +74,7 @@ class ClusterState:
     def set_job_aside(self, entry: Entry, error: Exception) -> None:
         """Set a job aside that makes the scheduler fail: none of its tasks is scheduled for a while."""
         why, job = reasons.set_aside(error), entry.job
-        self.jobs.set_aside(job.id)
+        self.jobs.set_aside(entry)
         entry.api_refusal = why
         if entry.factory is not None:
             namespace, _, name = job.name.partition("/")

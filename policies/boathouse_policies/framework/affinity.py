@@ -183,6 +183,7 @@ class Tallies:
             found for namespace, of_class in constraints for found in selections_of(namespace, of_class)
         )
         for selection in self._selecting.keys() - selections.keys():
+            self._wake(self._selecting[selection])  # a class that waits may be left out of one cycle only
             self._selecting.drop(selection)
         for selection in selections:
             self.of(selection)

@@ -267,15 +267,15 @@ async def test_a_job_that_makes_the_cycle_fail_is_set_aside_and_others_are_sched
         assert desk.scheduler.diagnosis("bad").reason == "SetAside"
 
 
-async def test_a_job_that_was_set_aside_is_scheduled_once_it_makes_no_cycle_fail_that_has_only_this_job():
+async def test_a_job_that_was_set_aside_is_tried_after_a_minute_and_then_after_twice_as_long():
     async with Desk().writing() as desk:
         fault = with_a_fault(desk)
         await desk.decide()
         desk.now_s += jobs.ASIDE_S
         assert await desk.decide() == [("create", "good n1")]
         fault.job = "another"
-        assert desk.scheduler.decider.next_s() == desk.now_s + jobs.ASIDE_S
-        desk.now_s += jobs.ASIDE_S
+        assert desk.scheduler.decider.next_s() == desk.now_s + 2 * jobs.ASIDE_S
+        desk.now_s += 2 * jobs.ASIDE_S
         assert await desk.decide() == [("create", "bad n1"), ("create", "good n1")]
         assert desk.scheduler.diagnosis("bad") is None
 
@@ -286,7 +286,8 @@ async def test_a_job_that_was_set_aside_and_deleted_is_not_tried_again():
         await desk.decide()
         desk.scheduler.withdraw(model.JobId("bad"))
         desk.now_s += jobs.ASIDE_S
-        assert desk.scheduler.state.jobs.next_aside() is None
+        assert await desk.decide() == [("create", "good n1")]
+        assert not desk.scheduler.state.jobs.is_aside(model.JobId("bad"))
 
 
 async def test_a_task_is_over_whose_pod_had_ended_before_it_was_submitted():
