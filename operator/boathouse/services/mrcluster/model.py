@@ -193,7 +193,7 @@ _CODEC: Final = status_codec.StatusCodec(ClusterState)
 def from_status(status: Mapping[str, Any] | None) -> ClusterState:
     """Return the state that a status holds; what another version wrote and this one cannot read is left out."""
     read = _CODEC.read(status)
-    leaving = tuple(node for node in read.leaving if role_of(node.host) is not None)
+    leaving = tuple(node for node in read.leaving if role_of(node.host) in (Role.CORE, Role.TRANSIENT))
     left = (number_of(node.host) for node in leaving if role_of(node.host) is Role.TRANSIENT)
     used = (number + 1 for number in (*read.wanted_transient, *left))  # whatever the counter says
     return dataclasses.replace(read, leaving=leaving, next_transient=max((read.next_transient, *used)))

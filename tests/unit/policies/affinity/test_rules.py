@@ -303,3 +303,12 @@ def test_classes_that_are_gone_do_not_fill_the_memory_of_a_count_that_never_chan
         every.wait(tally, model.ClassId(f"c{i}"))
     assert len(tally.waiting) <= 3
     assert {*tally.waiting, *every.take_woken()} == {f"c{i}" for i in range(7)}
+
+
+def test_a_class_that_waits_for_pods_is_woken_when_what_it_waits_for_is_counted_no_more():
+    every, about = affinity.Tallies(), model.Constraints(pod_affinity=(pod_term("zone"),))
+    every.declare([(model.NamespaceName("demo"), about)], by="a cycle of all")
+    (tally,) = every._selecting.values()
+    every.wait(tally, model.ClassId("c"))
+    every.declare([], by="a cycle of another job alone")
+    assert every.take_woken() == {"c"}

@@ -271,3 +271,9 @@ def test_the_host_of_a_pod_is_known_by_its_name(name, host):
     assert names.host(names.named(host)) == host
     assert cluster(name="other").host(names.named(host)) is None
     assert names.host(names.service) is None
+
+
+@pytest.mark.parametrize("host", ["master", "elsewhere"])
+def test_a_host_that_cannot_leave_is_not_read_from_a_status(host):
+    leaving = [{"host": host, "since": "2026-01-01T00:00:00Z", "reason": "Drained"}]
+    assert model.from_status({"leaving": leaving}).leaving == ()
