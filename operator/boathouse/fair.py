@@ -90,8 +90,7 @@ class FairQueue(Generic[T]):
             del self._lanes[namespace]
 
     def _most(self, lane: _Lane[T]) -> int:
-        left_by_others = self._workers - (self._in_flight - lane.in_flight)
-        return max(1, int(SHARE * left_by_others))
+        return max(1, int(SHARE * (self._workers - (self._in_flight - lane.in_flight))))  # of what others leave
 
 
 BURST_S = 50.0

@@ -83,8 +83,7 @@ def _standing(job: model.Job, now_s: float) -> str:
         return f"failed: {_because(failed)}"
     if job.holds(names.ConditionType.SUCCEEDED):
         took = model.duration((job.completed_s or now_s) - job.created_s)
-        outcome = f"; {job.outcome}" if job.outcome else ""
-        return f"succeeded in {took} ({job.progress}){outcome}"
+        return f"succeeded in {took} ({job.progress}){job.outcome and f'; {job.outcome}'}"
     if not job.conditions:
         return _unreconciled(now_s - job.created_s)
     if refused := job.denial(names.ConditionType.ADMITTED):

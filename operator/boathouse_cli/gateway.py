@@ -193,9 +193,9 @@ def _explained(what: str, namespace: str | None, *, verb: str = "read") -> Itera
         yield
     except errors.Gone as error:
         raise ExpiredError(f"the cluster no longer knows this revision of {what}{where}: list it anew") from error
-    except errors.Conflict as error:
-        raise AlreadyExistsError(f"{what}{where} exists already: delete it, or choose another name") from error
     except errors.ApiError as error:
+        if isinstance(error, errors.Conflict) and verb != "read":
+            raise AlreadyExistsError(f"{what}{where} exists already: delete it, or choose another name") from error
         raise _from_status(error, what, where, verb) from error
     except errors.DecodeError as error:
         raise CommandError(f"the cluster's answer for {what}{where} is no JSON ({error}): retry later") from error

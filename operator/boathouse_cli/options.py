@@ -4,8 +4,8 @@ import contextlib
 import dataclasses
 import enum
 import json
+import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -82,8 +82,8 @@ def gateway(kubeconfig: str | None, context: str | None, namespace: str | None) 
     """Return the client of the cluster that the options name."""
     from boathouse_cli.gateway import Gateway
 
-    if kubeconfig is not None and not Path(kubeconfig).exists():
-        raise UsageError(f"{kubeconfig} does not exist: pass the path of a kubeconfig")
+    if kubeconfig is not None and not os.access(kubeconfig, os.R_OK):
+        raise UsageError(f"{kubeconfig or 'the empty path'} does not exist: pass the path of a kubeconfig")
     return Gateway.connect(kubeconfig=kubeconfig, context=context, namespace=namespace)
 
 

@@ -242,7 +242,8 @@ class Recorder:
         return False
 
     def _set_aside(self, plural: str, uid: str, why: str) -> None:
-        self.aside[why] += uid not in self._done[plural]
+        if uid not in self._done[plural]:
+            self.aside[why] += 1
         if uid:
             self._done[plural].add(uid)
 

@@ -43,8 +43,7 @@ class Attempt(wire.View, frozen=True, kw_only=True):
             return f"{self.number}: succeeded"
         where = f" on {self.node}" if self.node else ""
         message = f": {self.message}" if self.message else ""
-        blame = _BLAME.get(self.cause, self.cause)
-        return f"{self.number}{where}: {self.reason or self.cause}{message} ({blame})"
+        return f"{self.number}{where}: {self.reason or self.cause}{message} ({_BLAME.get(self.cause, self.cause)})"
 
 
 class _Driver(wire.View, frozen=True, kw_only=True):
@@ -97,8 +96,7 @@ def read(raw: model.Raw) -> SparkApp:
 
 def selector(app: model.Job) -> str:
     """Return the label selector of an application's pods; pods of a former namesake match as well."""
-    instance = app.name if len(app.name) <= _MAX_LABEL else app.uid
-    return f"{names.APP_NAME}=spark,{names.APP_INSTANCE}={instance}"
+    return f"{names.APP_NAME}=spark,{names.APP_INSTANCE}={app.name if len(app.name) <= _MAX_LABEL else app.uid}"
 
 
 def own_pods(app: model.Job, pods: Iterable[model.Raw]) -> list[model.Raw]:

@@ -50,8 +50,7 @@ def parse(quantity: str | float) -> Decimal:
 
 def _power(exponent: str) -> int:
     """Return an exponent as a number; a long one is cut to its first digits, which exceed `LARGEST` already."""
-    sign = -1 if exponent.startswith("-") else 1
-    return sign * int(exponent.lstrip("+-").lstrip("0")[:_EXPONENT_DIGITS] or "0")
+    return (-1 if exponent.startswith("-") else 1) * int(exponent.lstrip("+-").lstrip("0")[:_EXPONENT_DIGITS] or "0")
 
 
 def milli(quantity: str | float) -> int:

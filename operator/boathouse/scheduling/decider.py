@@ -165,7 +165,7 @@ class Decider(Part):
     def _culprits(self, now_s: float) -> list[tuple[jobs.Entry, Exception]]:
         """Return the jobs for which a cycle with only this job raises, with the error."""
         queues, view, raising = list(self._queue.queues.values()), self._ledger.snapshot(now_s), []
-        for entry in [entry for entry in self._jobs.entries() if not self._jobs.is_aside(entry.job.id)]:
+        for entry in [entry for entry in self._jobs.entries() if entry.job.id not in self._jobs.aside]:
             try:
                 queue = framework.SchedulingQueue(self._state.axis, queues)
                 tasks = [row.task for row in self._jobs.rows(entry) if row.task is not None]

@@ -147,7 +147,7 @@ class Jobs:
         self.touched: dict[model.JobId, None] = {}  # jobs with a gang of which a task changed
         self.changed: set[model.JobId] = set()  # jobs of all of whose tasks the queue is told before the next cycle
         self.changing = admitted.Namespaces()  # namespaces whose admission changes pods
-        self._aside: dict[model.JobId, float] = {}  # jobs that are set aside, and until when
+        self.aside: dict[model.JobId, float] = {}  # jobs that are set aside, and until when
 
     # Submitted jobs
 
@@ -163,7 +163,7 @@ class Jobs:
         entry = self._entries.setdefault(job.id, Entry(job=job))
         of_children = entry.of_children
         if entry.planned != tuple(classes):
-            self._aside.pop(job.id, None)
+            self.aside.pop(job.id, None)
             entry.times_aside = 0
         entry.planned, entry.limits = tuple(classes), None
         listed = {task_class.id for task_class in classes}
@@ -203,7 +203,7 @@ class Jobs:
         if (entry := self._entries.pop(job, None)) is None:
             return
         self.touch(job)
-        self._aside.pop(job, None)
+        self.aside.pop(job, None)
         for jobs in (self.changed, self.by_hand, self.gangs):
             jobs.discard(job)
         self.refused.forget(entry.namespace, job, [task_class.id for task_class in entry.classes])
@@ -214,20 +214,15 @@ class Jobs:
 
     def set_aside(self, entry: Entry) -> None:
         """Set a job aside that makes scheduling fail: none of its tasks is pending, each time for twice as long."""
-        self._aside[entry.job.id] = self._clock() + min(ASIDE_S * 2**entry.times_aside, MOST_ASIDE_S)
+        self.aside[entry.job.id] = self._clock() + min(ASIDE_S * 2**entry.times_aside, MOST_ASIDE_S)
         entry.times_aside += 1
         self.changed.discard(entry.job.id)
         self._queue.withdraw(entry.job.id)
 
-    def is_aside(self, job: model.JobId) -> bool:
-        """Say whether a job is set aside."""
-        return job in self._aside
-
     def _resume_aside(self) -> None:
         """Let jobs be scheduled whose time aside is over: what made scheduling fail may be over, too."""
-        now_s = self._clock()
-        for job in [job for job, until_s in self._aside.items() if until_s <= now_s]:
-            del self._aside[job]
+        for job in [job for job, until_s in self.aside.items() if until_s <= self._clock()]:
+            del self.aside[job]
             self._entries[job].api_refusal = None
             self.mark(job)
 
@@ -389,7 +384,7 @@ class Jobs:
             entry = self._entries.get(job_id)
             if entry is not None and entry.factory is None and not self._pods.of_job(job_id):
                 self.withdraw(job_id)
-            elif entry is not None and job_id not in self._aside and (error := self._submit(entry)) is not None:
+            elif entry is not None and job_id not in self.aside and (error := self._submit(entry)) is not None:
                 failures.append((entry, error))
         self.changed.clear()
         return failures
@@ -430,16 +425,18 @@ class Jobs:
     def _update(self, entry: Entry, row: rows.PodRow) -> bool:
         if entry.gang is not None and (row.is_submitted or not entry.has_begun or row in entry.first):
             return False
-        if entry.job.id in self._aside or not row.may_be_placed:
-            return False
-        return self._queue.update(_task_of(row), placed=not row.is_undecided or self.backoff_of(row) is not None)
+        return (
+            row.may_be_placed
+            and entry.job.id not in self.aside
+            and self._queue.update(_task_of(row), placed=not row.is_undecided or self.backoff_of(row) is not None)
+        )
 
     # Limits of shapes
 
     def next_s(self) -> float:
         """Return when `sync` is due without an event; infinity for never."""
-        excess_s = self._retry_s if self._has_excess_pods or self._excess_jobs else math.inf
-        return min([self._next_probe_s(), excess_s, *self._aside.values()])
+        excess_s = [self._retry_s] if self._has_excess_pods or self._excess_jobs else []
+        return min([self._next_probe_s(), *excess_s, *self.aside.values()])
 
     def _considered(self, entry: Entry) -> Sequence[model.TaskClass]:
         """Return the classes of a job within its namespace's limits of shapes. Foreign pods are checked one by one."""
@@ -498,7 +495,7 @@ class Jobs:
     def _covered(self, scope: refusals.Scope) -> list[Entry]:
         entries = (self._entries[job] for job in self._in_namespace.get(scope.namespace, ()))
         wanted = scope.task_class
-        entries = (entry for entry in entries if entry.job.id not in self._aside)
+        entries = (entry for entry in entries if entry.job.id not in self.aside)
         return [entry for entry in entries if wanted is None or entry.class_of(wanted) is not None]
 
     def probe(self) -> None:

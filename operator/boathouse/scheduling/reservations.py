@@ -183,7 +183,7 @@ class Reservations(Part):
         if entry is not None and entry.namespace in self._quotas and job not in self._waiting:
             self._quotas.changed.add(entry.namespace)
         self._waiting.discard(job)
-        if entry is None or entry.gang is None or self._jobs.is_aside(job):
+        if entry is None or entry.gang is None or job in self._jobs.aside:
             return []
         gang = entry.gang
         members = gangs.members(gang, self._pods, lambda row: self._jobs.backoff_of(row) is not None)

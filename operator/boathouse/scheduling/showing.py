@@ -104,7 +104,7 @@ class ShownGangs(Part):
 
     def _is_visible(self, entry: jobs.Entry, gang: gang_minimum.Gang, members: gangs.Members) -> bool | None:
         """Return whether a gang that has not begun is to show itself; None if it was not judged yet."""
-        if not self._options.autoscaling.enabled or self._jobs.is_aside(entry.job.id):
+        if not self._options.autoscaling.enabled or entry.job.id in self._jobs.aside:
             return False
         if entry.excess or members.driver is None:
             return False

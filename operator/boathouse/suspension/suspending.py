@@ -136,7 +136,10 @@ class Suspending(Part):
         with self._counters.suspension_s["record",].time():
             outcome = await self._writer.record(row, pod.metadata.resource_version, record)
             for _ in range(_MOST_CONFLICTS):
-                if not isinstance(outcome, outcomes.Elsewhere) or not _has_size(outcome, record):
+                if (
+                    not isinstance(outcome, outcomes.Elsewhere)
+                    or requests.cpu_size(requests.task_container(outcome.pod)) != record.size
+                ):
                     break
                 outcome = await self._writer.record(row, outcome.pod.metadata.resource_version, record)
         if not isinstance(outcome, outcomes.Done):
@@ -145,10 +148,6 @@ class Suspending(Part):
             return outcomes.Skipped()
         with self._counters.suspension_s["shrink",].time():
             return await self._writer.resize_cpu(row, stages.SUSPENDED_SIZE, "scheduler.shrink")
-
-
-def _has_size(outcome: outcomes.Elsewhere, record: stages.SuspensionRecord) -> bool:
-    return requests.cpu_size(requests.task_container(outcome.pod)) == record.size
 
 
 LEAST_LIMIT_MILLI = 1000
@@ -219,8 +218,8 @@ class SuspensionReconciler(Part):
 
     def next_s(self) -> float:
         """Return when a write may be due though nothing happened; infinity for never."""
-        due_s = min(map(self._due_s, self._pods.suspensions()), default=math.inf)
-        return max(due_s, self._clock() + _MIN_SLEEP_S)  # what is due already is in flight
+        least_s = self._clock() + _MIN_SLEEP_S  # what is due already is in flight
+        return max(least_s, min(map(self._due_s, self._pods.suspensions()), default=math.inf))
 
     def reason(self, row: rows.PodRow) -> stages.Reason | None:
         """Return why a suspended task is resumed now; None if it is not."""

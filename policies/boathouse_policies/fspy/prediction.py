@@ -208,6 +208,7 @@ class Sums:
 
     def load(self, dumped: Any) -> None:
         """Continue from a dump, without the entries of it that are invalid."""
+        self._sums.clear()
         for kind, sums in dumped.items() if isinstance(dumped, dict) else ():
             if isinstance(sums, list) and len(sums) == self._width and all(map(_is_amount, sums)) and sums[0] > 0:
                 self._sums.put(str(kind), tuple(sums))

@@ -181,9 +181,10 @@ class Book(Observer, Follower):
     @staticmethod
     def _progress(reducer: Reducer, event: model.Progress) -> None:
         reducer.past_shuffle = reducer.past_shuffle or event.phase != "shuffle"
-        if reducer.history is None or reducer.task.pause is not None:
+        task_class = reducer.job.classes.get(reducer.task.task_class)  # None once its job has begun a later step
+        if reducer.history is None or reducer.task.pause is not None or task_class is None:
             return  # a suspended one's says nothing of its pace
-        requested = reducer.job.classes[reducer.task.task_class].resources.cpu_milli
+        requested = task_class.resources.cpu_milli
         cpu = event.counters.get("cpu_milli", float(requested)) / requested if requested else 1.0
         reducer.history.report(event.now_s, event.fraction, cpu, event.counters.get("input_bytes", 0.0))
 

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.programs import Programs
+from boathouse_policies.framework.programs import Programs, numbers
 from boathouse_policies.ila.config import Config
 
 C_U, C_A, C_0, R_U, W_U, R_A, W_A, IO_U, T_C, T_R, T_W = range(11)  # rows: of the system CPU and I/O, then of the task
@@ -196,9 +196,10 @@ class Profiles:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Restore the programs' demands from `dump`."""
-        for name, uses in state.items():
-            if len(uses) == _USES and all(0 <= float(use) < math.inf for use in uses):
-                self._programs.put(str(name), Demand(*map(float, uses)))
+        self._programs.clear()
+        for name, dumped in state.items():
+            if (uses := numbers(dumped, _USES)) and min(uses) >= 0:
+                self._programs.put(str(name), Demand(*uses))
 
 
 _FEW = 5  # arbitrary: chance evens out

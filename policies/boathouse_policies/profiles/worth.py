@@ -429,8 +429,8 @@ class Lending(Suspension):
 
     def worth(self, reducer: Reducer, for_s: float, place: int) -> Worth:
         """Return what it is worth to suspend a reducer."""
-        task_class = reducer.job.classes[reducer.task.task_class]
-        if (seconds := task_class.estimates.duration_s(task_class.resources)) is None:
+        task_class = reducer.job.classes.get(reducer.task.task_class)  # None once its job has begun a later step
+        if task_class is None or (seconds := task_class.estimates.duration_s(task_class.resources)) is None:
             return NEUTRAL
         gain_s = float(self._prices.columns[0, place]) * reducer.task.resources.cpu_milli * for_s
         deviation_s = COPY_SHARE * (task_class.estimates.deviation_s() or 0.0)

@@ -22,6 +22,12 @@ def test_a_shared_option_is_taken_on_either_side_of_the_command(words):
     assert "absent.yaml does not exist" in str(result.exception)
 
 
+@pytest.mark.parametrize("path", ["", "a" * 300])
+def test_a_path_that_can_be_no_file_is_an_error_and_never_the_default_kubeconfig(path):
+    result = CliRunner().invoke(commands.app, ["list", "--kubeconfig", path])
+    assert "does not exist: pass the path of a kubeconfig" in str(result.exception)
+
+
 def test_the_option_nearer_to_the_command_wins():
     result = CliRunner().invoke(commands.app, ["--kubeconfig", "far.yaml", "list", "--kubeconfig", "near.yaml"])
     assert "near.yaml does not exist" in str(result.exception)

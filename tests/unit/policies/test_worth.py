@@ -216,6 +216,12 @@ def test_a_reducer_lends_its_cpu_where_that_is_worth_more_than_what_it_copies_la
     assert len(Lent(cpu_price, seconds=seconds).reasons()) == lends
 
 
+def test_a_reducer_of_a_step_that_is_over_lends_nothing():
+    lent = Lent(1e-3)
+    lent.reducers[0].job.classes = {}
+    assert lent.reasons() == []
+
+
 def test_a_suspension_says_what_it_gains_and_costs():
     assert Lent(1e-3).reasons() == [f"{REASON} (gain 60.0 s, cost 11.0 s)"]
 

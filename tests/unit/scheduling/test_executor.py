@@ -263,7 +263,7 @@ async def test_a_job_that_makes_the_cycle_fail_is_set_aside_and_others_are_sched
     async with Desk().writing() as desk:
         with_a_fault(desk)
         assert await desk.decide() == [("create", "good n1")]
-        assert desk.scheduler.state.jobs.is_aside(model.JobId("bad"))
+        assert model.JobId("bad") in desk.scheduler.state.jobs.aside
         assert desk.scheduler.diagnosis("bad").reason == "SetAside"
 
 
@@ -287,7 +287,7 @@ async def test_a_job_that_was_set_aside_and_deleted_is_not_tried_again():
         desk.scheduler.withdraw(model.JobId("bad"))
         desk.now_s += jobs.ASIDE_S
         assert await desk.decide() == [("create", "good n1")]
-        assert not desk.scheduler.state.jobs.is_aside(model.JobId("bad"))
+        assert model.JobId("bad") not in desk.scheduler.state.jobs.aside
 
 
 async def test_a_task_is_over_whose_pod_had_ended_before_it_was_submitted():
@@ -398,7 +398,7 @@ async def test_a_job_is_set_aside_when_the_answer_to_a_write_cannot_be_taken_in(
     async with Desk().writing() as desk:
         task = await decided_with_a_fault_in_the_intake(desk, monkeypatch)
         await desk.answer("create", "t n1", task_pod(task, node="n1", revision=3))
-        assert desk.scheduler.state.jobs.is_aside(model.JobId("j"))
+        assert model.JobId("j") in desk.scheduler.state.jobs.aside
         assert desk.scheduler.state.ledger.state(task) is framework.State.ASSUMED
 
 

@@ -182,9 +182,8 @@ class Nominations(framework.Filter):
 
 def _precedes(row: PodRow, pending: framework.PendingClass) -> bool:
     """Return whether a nominee precedes a class, which then leaves room to it."""
-    if row.facts is None or row.facts.priority < pending.job.priority:
-        return False
-    return row.task is None or row.task.task_class != pending.task_class.id
+    is_other = row.task is None or row.task.task_class != pending.task_class.id
+    return is_other and row.facts is not None and row.facts.priority >= pending.job.priority
 
 
 Amounts = dict[str, int]  # Kubernetes' resource name to base units (millicores, bytes, counts)

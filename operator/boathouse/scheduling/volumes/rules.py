@@ -253,9 +253,7 @@ def reaches(volume: views.VolumeView, node: model.Node) -> bool:
 
 def _in_zone(volume: views.VolumeView, node: model.Node) -> bool:
     """Return whether a node is in a volume's zone and region; True for a node without these labels."""
-    if not _TOPOLOGY.keys() & node.labels:
-        return True
-    return all(
+    return not _TOPOLOGY.keys() & node.labels or all(
         node.labels.get(key, node.labels.get(_TOPOLOGY[key])) in value.split(_SEVERAL)
         for key, value in volume.metadata.labels.items()
         if key in _TOPOLOGY

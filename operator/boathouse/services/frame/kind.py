@@ -71,9 +71,7 @@ def refusing(read: Callable[P, T | Refusal]) -> Callable[P, T | Refusal]:
 
 def is_submission_due(last: tuple[T, float] | None, wanted: T, now_s: float, *, is_pending: bool = True) -> bool:
     """Return whether to submit tasks to the scheduler: they have changed, or are pending for long."""
-    if last is None or last[0] != wanted:
-        return True
-    return is_pending and now_s >= last[1] + RESUBMIT_S
+    return last is None or last[0] != wanted or (is_pending and now_s >= last[1] + RESUBMIT_S)
 
 
 def is_deleted(body: Body) -> bool:

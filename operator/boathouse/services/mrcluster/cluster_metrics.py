@@ -48,7 +48,12 @@ class ClusterMetrics:
             ("load_ratio", "Running and pending containers per slot (F)", (), _load),
             ("slots", "Map tasks that can run at the same time", (), lambda _, state: {(): state.slots}),
             ("hdfs_bytes", "Capacity and use of HDFS", ("state",), _hdfs_bytes),
-            ("missing_blocks", "Blocks of HDFS without a replica", (), _missing_blocks),
+            (
+                "missing_blocks",
+                "Blocks of HDFS without a replica",
+                (),
+                lambda _, state: {(): state.hdfs.missing_blocks if state.hdfs else None},
+            ),
             (
                 "report_age_seconds",
                 "Time since the last report of the agent",
@@ -96,10 +101,6 @@ def _load(_uid: ObjectUid, state: ClusterState) -> _Values:
 
 def _hdfs_bytes(_uid: ObjectUid, state: ClusterState) -> _Values:
     return {("capacity",): state.hdfs.capacity_bytes, ("used",): state.hdfs.used_bytes} if state.hdfs else {}
-
-
-def _missing_blocks(_uid: ObjectUid, state: ClusterState) -> _Values:
-    return {(): state.hdfs.missing_blocks if state.hdfs else None}
 
 
 def _counts(state: ClusterState) -> Iterator[tuple[Role, wire.NodeCounts]]:

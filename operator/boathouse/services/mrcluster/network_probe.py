@@ -85,9 +85,12 @@ class NetworkProbe:
 
     def _is_due(self, uid: ObjectUid, address: str) -> bool:
         last = self._results.get(uid)
-        if last is None or last.address != address or last.finding is Reason.CANNOT_TELL:
-            return True
-        return self._monotonic() - last.at_s >= EVERY_S
+        return (
+            last is None
+            or last.address != address
+            or last.finding is Reason.CANNOT_TELL
+            or self._monotonic() - last.at_s >= EVERY_S
+        )
 
 
 async def _connects(address: str, port: int) -> bool | None:

@@ -74,9 +74,8 @@ class AttemptPod(JobPod):
     @property
     def is_owed_cpu(self) -> bool:
         """Whether its suspension is over, but its CPU request is still that of a suspended task."""
-        if self.suspension is None or self.is_suspended:
-            return False
-        return 0 < self.resources.cpu_milli <= LENT_MILLI < self.suspension.cpu_request_milli
+        former_milli = 0 if self.suspension is None or self.is_suspended else self.suspension.cpu_request_milli
+        return 0 < self.resources.cpu_milli <= LENT_MILLI < former_milli
 
     @property
     def task(self) -> Task:

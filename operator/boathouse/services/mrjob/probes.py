@@ -56,8 +56,7 @@ class Probes:
         is_allowed, plan = self.settings.probe and job.spec.probing != "Never" and len(job.steps) == 1, state.plan
         if not is_allowed or plan is None or state.stages[TaskType.MAP].done or plan.splits < self.settings.least_maps:
             return False
-        is_uber = job.is_uber(state.step, plan.splits, plan.bytes)
-        return not is_uber and self.sizes.needs_probe(model.JobId(job.uid))
+        return not job.is_uber(state.step, plan.splits, plan.bytes) and self.sizes.needs_probe(model.JobId(job.uid))
 
     async def carry_on(self, job: Job, state: JobState, memory: ProbeMemory, writes: Writes) -> float | None:
         """Submit or withdraw a job's probe, as its status says. Returns when to requeue."""

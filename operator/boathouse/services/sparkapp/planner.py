@@ -184,9 +184,8 @@ def _has_requested(observation: Observation, state: AppState, pod: DriverPod | N
 
 def _is_promise_over(observation: Observation, state: AppState, pod: DriverPod | None) -> bool:
     """Whether a driver has had its time to request its minimum of executors."""
-    if state.holds(ConditionType.EXECUTORS_READY) or pod is None or pod.started_s is None:
-        return False
-    return observation.now_s >= pod.started_s + PROMISE_S
+    started_s = None if pod is None or state.holds(ConditionType.EXECUTORS_READY) else pod.started_s
+    return started_s is not None and observation.now_s >= started_s + PROMISE_S
 
 
 def _driver(observation: Observation, state: AppState, pod: DriverPod | None) -> wire.DriverStatus | None:
@@ -263,9 +262,11 @@ def _ending(observation: Observation, state: AppState) -> wire.Attempt | None:
 
 def _is_over(observation: Observation, pod: DriverPod) -> bool:
     """Return whether a driver can be taken to have ended, so that the next attempt may start."""
-    if not pod.state.is_live or pod.node_gone:
-        return True
-    return pod.deleting_since_s is not None and observation.now_s >= _lost_at_s(observation, pod.deleting_since_s)
+    return (
+        not pod.state.is_live
+        or pod.node_gone
+        or (pod.deleting_since_s is not None and observation.now_s >= _lost_at_s(observation, pod.deleting_since_s))
+    )
 
 
 def _lost_at_s(observation: Observation, deleting_since_s: float) -> float:

@@ -261,3 +261,12 @@ def test_maps_that_ended_before_this_process_began_count_among_those_of_the_job(
     maps = core.task_class(job, stage=model.Stage.MAP)
     shell.report(core.submitted(job, maps, tasks={maps.id: 1}, totals={maps.id: 20}))
     assert shell.book.jobs[job.id].left_share == 1 / 20
+
+
+def test_reports_of_a_reducer_whose_job_has_begun_a_later_step_tell_nothing():
+    shell = IKayakShell(1)
+    classes = shell.run("job", "n0", maps=1, reduces=1)
+    shell.submit_stages("job", map=(1, core.amount(1000, 1)))
+    shell.report_reducer(classes["reduce"], 0, 10.0, 0.5)
+    (reducer,) = shell.book.reducers.values()
+    assert reducer.history is None or not reducer.history.samples

@@ -77,6 +77,12 @@ def test_a_restart_keeps_what_programs_use():
     assert fresh.demand(core.task_class(third, stage=model.Stage.MAP)).cpu == 0.5
 
 
+def test_a_dump_takes_the_place_of_what_was_known_without_its_entries_that_cannot_be():
+    profiles, _ = again(ila.Config(), kind="sort")
+    profiles.load({"etl/0/map": [2, 0, 0], "odd": ["x", 0, 0], "less": [-1, 0, 0], "short": [1], "much": [1e999, 0, 0]})
+    assert profiles.dump() == {"etl/0/map": [2.0, 0.0, 0.0]}
+
+
 def test_counters_become_rates_of_a_task_without_neighbours():
     counters = {"cpu_s": 5.0, "read_bytes": 100e6, "remote_bytes": 100e6, "written_bytes": 300e6, "spilled_bytes": 50e6}
     assert measured(counters, 10.0, 100.0) == pytest.approx((0.5, 0.25, 0.35))

@@ -93,8 +93,7 @@ def for_policy(observation: Observation, draft: Plan) -> koala.Cluster | None:
 def registered(report: AgentReport, hosts: tuple[str, ...], idle_nodes: int) -> int:
     """Return how many of these hosts run NodeManagers; `idle_nodes` are those that a long report leaves out."""
     reported = figures(report)
-    running = sum(reported[host].yarn is YarnState.RUNNING for host in hosts)
-    return min(len(hosts), running + idle_nodes)
+    return min(len(hosts), idle_nodes + sum(reported[host].yarn is YarnState.RUNNING for host in hosts))
 
 
 def policy_constants(observation: Observation) -> koala.Config:

@@ -170,8 +170,7 @@ def overdue(job: Job, state: JobState, now_s: float) -> Problem | None:
     if now_s < deadline_s(job, state):
         return None
     limit = f"spec.activeDeadlineSeconds ({job.spec.active_deadline_seconds} s)"
-    message = f"the job was active for longer than {limit}"
-    return Problem(reason=Reason.DEADLINE_EXCEEDED, message=message)
+    return Problem(reason=Reason.DEADLINE_EXCEEDED, message=f"the job was active for longer than {limit}")
 
 
 def next_reconcile_s(observation: Observation, state: JobState, known_s: float) -> float | None:
