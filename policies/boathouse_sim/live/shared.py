@@ -234,8 +234,9 @@ class SharedRates(Rates):
         if domain.version != version:
             return
         slots = self._advance(domain)
-        left_ms = self._left[slots].tolist()
-        ended = [activity for activity, left in zip(domain.members.values(), left_ms, strict=True) if left <= NOTHING]
+        # As `_next_end` sees it: of what is quicker than with all its shares, as much is left as it does in that time.
+        is_over = (self._left[slots] <= NOTHING * np.maximum(self._speed[slots], 1.0)).tolist()
+        ended = [activity for activity, over in zip(domain.members.values(), is_over, strict=True) if over]
         for activity in ended:
             if activity.slot >= 0 and activity.may_end:  # what ended before may have stopped it
                 self.stop(activity)

@@ -5,6 +5,9 @@ import pytest
 
 from boathouse_policies import model
 from boathouse_sim import conditions, topology, work
+from boathouse_sim.clock import Clock
+from boathouse_sim.live.rates import Activity
+from boathouse_sim.live.shared import SharedRates
 from boathouse_sim.workload import Cluster
 from tests.builders import simulations
 from tests.builders.simulations import Script, resize_first, resume_first, suspend_first, suspend_until
@@ -64,6 +67,18 @@ def test_a_pool_is_shared_by_all_wherever_they_run():
         simulations.mapreduce(maps=4, map=mapper), nodes=4, cores=1, contention=SATURATION, pools=pools
     )
     assert simulations.results(found).job_times_s == pytest.approx((20.0,), abs=0.002)
+
+
+def test_what_rounding_leaves_of_quick_work_keeps_no_clock_from_going_on():
+    clock, ended_ms = Clock(), []
+    rates = SharedRates(clock, [topology.Host(name="h0", cores=4)], SATURATION)
+    quick = (0.8, 0.0, 0.0, 0.0)  # 1,000 ms of work take 800 ms
+    rates.start(Activity("h0", 1000 + 1.1e-6, quick, (1.0, 0.0, 0.0, 0.0), lambda: ended_ms.append(clock.now_ms)))
+    rates.settle()
+    while clock.step():
+        assert clock.events < 10
+        rates.settle()
+    assert ended_ms == [800]
 
 
 # Decisions
