@@ -196,9 +196,11 @@ def _is_whole(seen: _Seen, job: record_lines.Job, pods: Sequence[record_lines.Po
     kinds_done = collections.Counter(kind for kind, _, _ in done)
     has_all = bool(kinds_done["uber"]) or (kinds_done["map"] >= job.maps and kinds_done["reduce"] >= job.reduces)
     is_counted = job.kind == kinds.MRJOB.name and job.phase == "Succeeded"
-    if (is_counted and not has_all) or not all(pod.end_is_known for pod in pods):
-        return False
-    return (is_counted and job.maps > 0) or seen.covers(job.created_s, job.ended_s or job.created_s)
+    return (
+        (has_all or not is_counted)
+        and all(pod.end_is_known for pod in pods)
+        and ((is_counted and job.maps > 0) or seen.covers(job.created_s, job.ended_s or job.created_s))
+    )
 
 
 def _phases(job: record_lines.Job, pods: Sequence[record_lines.Pod]) -> tuple[Phase, ...]:

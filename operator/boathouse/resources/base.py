@@ -21,8 +21,7 @@ def map_list(key: str) -> JsonDict:
 
 def rule(expression: str, message: str) -> dict[str, str]:
     """Return a CEL validation rule. A message in single quotes is a CEL expression, which may contain the value."""
-    key = "messageExpression" if message.startswith("'") else "message"
-    return {"rule": expression, key: message}
+    return {"rule": expression, "messageExpression" if message.startswith("'") else "message": message}
 
 
 def for_new_objects(expression: str, message: str) -> dict[str, Any]:

@@ -163,19 +163,25 @@ class Decider(Part):
         return plan
 
     def _culprits(self, now_s: float) -> list[tuple[jobs.Entry, Exception]]:
-        """Return the jobs for which a cycle with only this job raises, with the error."""
-        queues, view, raising = list(self._queue.queues.values()), self._ledger.snapshot(now_s), []
-        for entry in [entry for entry in self._jobs.entries() if entry.job.id not in self._jobs.aside]:
-            try:
-                queue = framework.SchedulingQueue(self._state.axis, queues)
-                tasks = [row.task for row in self._jobs.rows(entry) if row.task is not None]
-                queue.submit(entry.job, entry.classes, tasks)
-                plan = framework.run_cycle(queue, self._profile_now(), view)
-                plan.diagnoses()
-                queue.apply(plan, now_s)
-            except Exception as error:  # noqa: BLE001 - the question is which job makes it raise
-                raising.append((entry, error))
-        return raising
+        """Return the jobs for which a cycle of their own raises, with the error; none if one without any job does."""
+        view = self._ledger.snapshot(now_s)
+        if self._error_of(None, view) is not None:
+            return []
+        entries = (entry for entry in self._jobs.entries() if entry.job.id not in self._jobs.aside)
+        return [(entry, error) for entry in entries if (error := self._error_of(entry, view)) is not None]
+
+    def _error_of(self, entry: jobs.Entry | None, view: framework.ClusterView) -> Exception | None:
+        """Return the error that a cycle with only this job raises, or without any; None if it raises none."""
+        try:
+            queue = framework.SchedulingQueue(self._state.axis, self._queue.queues.values())
+            if entry is not None:
+                queue.submit(entry.job, entry.classes, (row.task for row in self._jobs.rows(entry) if row.task))
+            plan = framework.run_cycle(queue, self._profile_now(), view)
+            plan.diagnoses()
+            queue.apply(plan, view.now_s)
+        except Exception as error:  # noqa: BLE001 - the question is which job makes it raise
+            return error
+        return None
 
     def _report_reserved(self) -> None:
         """Publish an event for each node that was newly reserved when the last cycle began, once for each owner."""

@@ -280,6 +280,23 @@ async def test_a_job_that_was_set_aside_is_tried_after_a_minute_and_then_after_t
         assert desk.scheduler.diagnosis("bad") is None
 
 
+async def test_no_job_is_set_aside_for_a_cycle_that_fails_without_any_too():
+    class Failing(framework.Controller):
+        def advise(self, *_):
+            raise KeyError("a fault of the profile")
+
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit("demo/good", job_id="good")
+        state = desk.scheduler.state
+        sound, failing = state.profile, dataclasses.replace(state.profile, controllers=(Failing(),))
+        object.__setattr__(state, "profile", failing)
+        with pytest.raises(KeyError):
+            await desk.decide()
+        object.__setattr__(state, "profile", sound)
+        assert await desk.decide() == [("create", "good n1")]
+
+
 async def test_a_job_that_was_set_aside_and_deleted_is_not_tried_again():
     async with Desk().writing() as desk:
         with_a_fault(desk)

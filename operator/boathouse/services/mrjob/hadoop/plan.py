@@ -294,8 +294,7 @@ def _starting(o: HadoopObservation, state: JobState) -> Desired:
         late_s = pod.placed_s + o.limits.timeout_s(problem.reason)
     if o.now_s >= late_s:
         message = f"not started after {late_s - pod.placed_s:.0f} s: {problem.message}"
-        user_error = pod.problem is not None
-        ending = Ending(reason=problem.reason, message=message, user_error=user_error, time_s=o.now_s)
+        ending = Ending(reason=problem.reason, message=message, user_error=bool(pod.problem), time_s=o.now_s)
         return _failed(o, state, ending)
     where = Problem(reason=problem.reason, message=f"client on node {pod.node}: {problem.message}")
     return _running(o, state, where if pod.problem else None, until_s=late_s)
