@@ -49,7 +49,9 @@ def volume(name: str, *, size: str = "1Gi", host: str = "", labels=None, for_cla
     return views.VolumeView(metadata=meta, spec=spec, status=views.Phase(phase="Available"))
 
 
-def judge(*objects, provisioner: str = views.NO_PROVISIONER, taken=None, csi_nodes=None) -> rules.Judge:
+def judge(
+    *objects, provisioner: str = views.NO_PROVISIONER, taken=None, csi_nodes=None, drivers=None, capacities=None
+) -> rules.Judge:
     late = views.ClassView(
         metadata=wire.ObjectMeta(name="late"), provisioner=provisioner, volume_binding_mode="WaitForFirstConsumer"
     )
@@ -58,8 +60,8 @@ def judge(*objects, provisioner: str = views.NO_PROVISIONER, taken=None, csi_nod
         volumes={one.metadata.name: one for one in objects if isinstance(one, views.VolumeView)},
         classes={"late": late},
         csi_nodes=csi_nodes or {},
-        drivers={},
-        capacities={},
+        drivers=drivers or {},
+        capacities=capacities or {},
         attachments={},
     )
     return rules.Judge(known, taken or {})
@@ -114,6 +116,24 @@ def test_what_is_not_at_hand_is_provisioned_where_the_class_can():
     assert judge(claim("c")).bindings(["ns/c"], node("n1")) == rules.NO_VOLUME
     found = judge(claim("c"), provisioner="example.com/d").bindings(["ns/c"], node("n1"))
     assert found == rules.Bindings(provisions=("ns/c",))
+
+
+@pytest.mark.parametrize(
+    ("room", "host", "expected"),
+    [
+        ({"capacity": "1Gi"}, "n1", rules.Bindings(provisions=("ns/c",))),
+        ({"capacity": "9Gi", "maximum_volume_size": "1Mi"}, "n1", rules.NO_SPACE),
+        ({"capacity": "1Mi"}, "n1", rules.NO_SPACE),
+        ({"capacity": "9Gi"}, "n2", rules.NO_SPACE),
+    ],
+    ids=["enough", "no volume of this size", "too little", "elsewhere"],
+)
+def test_what_a_driver_has_room_for_is_provisioned_where_it_has_that_room(room, host, expected):
+    here = wire.LabelSelector(match_labels={"kubernetes.io/hostname": "n1"})
+    capacity = views.CapacityView(storage_class_name="late", node_topology=here, **room)
+    tells = views.CsiDriverView(spec=views.CsiDriverSpec(storage_capacity=True))
+    asked = judge(claim("c"), provisioner="example.com/d", drivers={"example.com/d": tells}, capacities={"x": capacity})
+    assert asked.bindings(["ns/c"], node(host)) == expected
 
 
 def test_a_claim_that_is_being_provisioned_for_a_node_keeps_its_pod_from_others():
@@ -339,3 +359,14 @@ def test_a_pod_whose_claim_no_node_can_mount_says_why(is_ephemeral, claim, known
     field, name = ("ephemeral", "p-v") if is_ephemeral else ("persistentVolumeClaim", "c")
     about = f'spec.volumes[v].{field}: the PersistentVolumeClaim "{name}" '
     assert (found and found.message) == (message and about + message)
+
+
+def test_nothing_is_kept_of_a_pod_that_mounts_no_claim_any_more():
+    mounts, pods = volume_book.Mounts(), [model.TaskId("ns/a"), model.TaskId("ns/b")]
+    mounted = model.NodeName("n1"), ("ns/c",)
+    for pod in pods:
+        mounts.replace(pod, None, mounted)
+    assert mounts.used_by_others(["ns/c"], pods[0])
+    for pod in pods:
+        mounts.replace(pod, mounted, None)
+    assert (mounts._nodes, mounts._users) == ({}, {})
