@@ -88,6 +88,13 @@ def test_a_bookmark_moves_the_start_of_the_next_watch_and_makes_older_events_sta
     assert known.put(pod("a", 40)) == ()
 
 
+def test_after_a_bookmark_nothing_is_kept_of_what_was_deleted_before_it():
+    known = store_of(pod("a", 5), pod("b", 6))
+    known.remove(pod("a", 8))
+    known.bookmark(9)
+    assert not known._gone
+
+
 def test_after_a_restored_backup_the_list_is_believed():
     known = store_of(pod("a", 90), pod("b", 95), revision=100)
     listing = store.Listing(known, 40)

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from boathouse_task import uber_task
+from boathouse_task import counters, uber_task
 from boathouse_task.contract import OutputFormat, Partitioner, Reason, ReduceFields, TaskType
 from boathouse_task.environment import command_variables
 from tests.builders.tasks import plan_of
@@ -20,8 +20,9 @@ def test_lines_without_a_tab_end_with_one_in_the_output(job_folder):
 
 def test_a_map_only_job_separates_its_key_fields(job_folder):
     job_folder.write_input("a", b"a.b.c.d\ne.f\ng\n")
-    job_folder.run_job(partitioner=Partitioner(field_separator=".", num_key_fields=2))
+    result = job_folder.run_job(partitioner=Partitioner(field_separator=".", num_key_fields=2))
     assert job_folder.parts() == [b"a.b\tc.d\ne.f\t\ng\t\n"]
+    assert result.counters[counters.TASK][counters.MAP_OUTPUT_BYTES] == len(b"".join(job_folder.parts()))
 
 
 @pytest.mark.parametrize("combiner", [None, ["cat"]])

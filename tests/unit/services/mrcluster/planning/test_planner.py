@@ -38,6 +38,7 @@ def test_a_cluster_becomes_ready_and_records_its_id_and_replication():
     state = ready_cluster().state
     assert (state.cluster_id, state.first_core_nodes, state.replication) == ("CID-1", 3, 3)
     assert (state.core.ready, state.core.pending, state.settings) == (3, 0, "first")
+    assert state.queue == "default"
 
 
 def test_a_cluster_is_not_ready_before_all_first_core_nodes_are_live():
