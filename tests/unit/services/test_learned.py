@@ -291,8 +291,6 @@ def test_a_dump_is_loaded_without_impossible_values(learner, job):
         {"jobs": {"j": {"used": -5}}},
         {"jobs": {"j": {"totals": {"c": 1e300}, "features": [1]}}},
         {"predictor": {"maps": None}},
-        {"predictor": {"uber": {"k": [1]}}},
-        {"predictor": {"kinds": {"k": "text"}}},
         {"jobs": []},
     ],
     ids=str,
@@ -303,6 +301,14 @@ async def test_a_hostile_dump_of_fspy_leaves_it_as_it_was(hostile):
     before = order.dump()
     await load(json.dumps({"fspy": hostile}).encode(), fspy=order)
     assert order.dump() == before
+
+
+@pytest.mark.parametrize("odd", [{"uber": {"k": [1]}}, {"kinds": {"k": "text"}}, {"uber": []}], ids=str)
+async def test_what_cannot_be_read_of_a_dump_of_fspy_is_left_out_and_the_rest_takes_the_place_of_what_was(odd):
+    (order,) = fspy.build().observers
+    order.predictor.learn_uber("ns/k", 7.0)
+    await load(json.dumps({"fspy": {"predictor": {"apps": {"ns/k": [1, 5]}, **odd}}}).encode(), fspy=order)
+    assert (order.predictor.uber_s("ns/k"), order.predictor.apps.mean("ns/k")) == (None, 5.0)
 
 
 async def test_sums_of_fspy_that_cannot_be_divided_by_are_left_out():
