@@ -217,3 +217,9 @@ def test_what_is_remembered_of_a_pod_is_not_applied_to_its_successor():
     assert (tasks.due(), tasks.reconciler.next_s()) == ([], math.inf)
     tasks.show(SHRUNK)
     assert (tasks.due(), tasks.reconciler.next_s()) == ([], UNTIL_S)
+
+
+def test_a_task_that_is_not_suspended_is_charged_no_more_than_it_holds():
+    desk = TaskDesk()
+    desk.submit_tasks()
+    assert suspending.ungrown_milli(desk.row(TASK)) == 0

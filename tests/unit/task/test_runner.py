@@ -2,12 +2,13 @@ import ctypes
 import json
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from boathouse_task import __main__, contract, counters, environment, runner
+from boathouse_task import __main__, contract, counters, environment, progress, runner
 from boathouse_task.contract import Plan, Split, TaskResult, TaskSpec, TaskType, Timing
 from tests.builders.tasks import SUM, start_pod, termination
 
@@ -150,6 +151,14 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_report_that_cannot_be_sent_is_left_to_the_next():
+    class Away:
+        def report(self, _):
+            raise progress.Unavailable(503, "away")
+
+    assert runner._report(SimpleNamespace(report=dict), Away()) is None
 
 
 def test_without_an_order_the_console_script_says_what_to_do(capsys):

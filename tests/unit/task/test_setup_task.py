@@ -1,6 +1,6 @@
 import pytest
 
-from boathouse_task import contract, setup_task
+from boathouse_task import contract, setup_task, splits
 from boathouse_task.contract import FileSource, Partitioner, Plan, Reason, S3Config
 from boathouse_task.errors import TaskError
 from boathouse_task.storage import Storage
@@ -164,3 +164,9 @@ def test_races_that_nobody_ever_wins_are_the_infrastructures_fault(job_folder):
     with pytest.raises(TaskError, match="loses responses") as failed:
         setup_task.race(task)
     assert (failed.value.reason, failed.value.user_error) == (Reason.STORAGE_ERROR, False)
+
+
+@pytest.mark.parametrize(("most_bytes", "groups"), [(10, [2]), (9, [1, 1])])
+def test_files_share_a_split_as_long_as_they_are_no_larger_together(most_bytes, groups):
+    files = [contract.InputFile(url=f"s3://b/{name}", size_bytes=5) for name in "ab"]
+    assert [len(group) for group in splits.combine(files, split_max_bytes=most_bytes)] == groups
