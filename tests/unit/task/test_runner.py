@@ -1,6 +1,7 @@
 import ctypes
 import json
 import signal
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -151,6 +152,20 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_task_with_an_endpoint_reports_while_it_runs(job_folder, monkeypatch):
+    reported = threading.Event()
+
+    def work(_task):
+        assert reported.wait(timeout=60)
+        return TaskResult(outcome=contract.SUCCEEDED)
+
+    monkeypatch.setattr(runner, "REPORT_S", 0.01)
+    monkeypatch.setattr(runner, "_report", lambda *_: reported.set())
+    monkeypatch.setattr(runner, "RUNS", {TaskType.SETUP: work})
+    result = job_folder.run_task(job_folder.setup_spec(progress_url="https://localhost:9"))
+    assert result.outcome == contract.SUCCEEDED
 
 
 def test_a_report_that_cannot_be_sent_is_left_to_the_next():
