@@ -163,8 +163,8 @@ def read_split(
         chunks: Iterator[bytes] = itertools.chain([first], (chunk for _, chunk in own))
         line_chunks = as_lines(chunks, form, position, longest_bytes, split.url)
     else:
-        end = split.offset_bytes + split.length_bytes if is_part else split.size_bytes
-        packed = _read_ahead(storage, msgspec.structs.replace(split, size_bytes=end), window_bytes)
+        read = msgspec.structs.replace(split, size_bytes=split.offset_bytes + split.length_bytes)
+        packed = _read_ahead(storage, read, window_bytes)
         chunks = compression.decompressed(packed, codec, split.url, is_start_of_file=is_part)
         line_chunks = as_lines(chunks, form, 0, longest_bytes, split.url)
         if is_part:

@@ -30,6 +30,7 @@ async def test_selectors_choose(api, client):
     api.add(manifests.pod("other", namespace="other", labels={"app": "x"}))
     api.add(manifests.pod("plain"))
     assert [p.metadata.name for p in (await client.list(catalogue.PODS, labels="app=x")).items] == ["ours", "other"]
+    assert len((await client.list_page(catalogue.PODS)).items) == 3
     assert [p.metadata.name for p in (await client.list(catalogue.PODS, "other")).items] == ["other"]
     assert [p.metadata.name for p in (await client.list(catalogue.PODS, fields="spec.nodeName=n1")).items] == ["ours"]
 

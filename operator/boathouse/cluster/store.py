@@ -93,8 +93,7 @@ class Store(Generic[T]):
         """Apply a bookmark: all events up to this revision have been sent."""
         self.revision = max(self.revision, revision)
         self._floor = max(self._floor, revision)
-        if self._gone:
-            self._gone = {key: gone for key, gone in self._gone.items() if gone > self._floor}
+        self._gone = {key: gone for key, gone in self._gone.items() if gone > self._floor}
 
     def differences(self, listed: Mapping[str, tuple[str, int]], revision: int) -> set[Difference]:
         """Compare with a LIST of this revision, key to (UID, revision); what changed in the store since is ignored."""

@@ -96,6 +96,17 @@ async def test_a_candidate_that_stops_leaves_the_lease_to_others(into_its_life_s
         assert not a.election.valid()
 
 
+async def test_a_candidate_that_is_cancelled_while_it_settles_renews_no_more():
+    server = LeaseServer()
+    candidate = Candidate(server, "a")
+    candidate.start()
+    await asyncio.sleep(election.SETTLE_S / 2)
+    await candidate.stop()
+    assert server.writes == 1
+    await asyncio.sleep(60)
+    assert server.writes == 1
+
+
 async def test_a_candidate_that_stops_does_not_acquire_a_released_lease():
     server = LeaseServer()
     async with candidates(server, "a", "b") as (a, b):

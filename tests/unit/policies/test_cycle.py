@@ -234,6 +234,13 @@ def test_a_gang_starts_whole_or_not_at_all():
     assert next(diagnosis.count for diagnosis in plan.diagnoses() if diagnosis.job == "gang") == 6
 
 
+def test_a_node_that_a_gang_gives_back_is_offered_to_others_though_each_gets_one_task_of_a_cycle():
+    shell = core.Shell(core.nodes(1))
+    shell.submit("gang", 2, gang_min=2)
+    shell.submit("other", 3, submitted_s=1.0)
+    assert core.classes_of(shell.plan(max_per_node=1)) == ["other/map"]
+
+
 def test_beyond_its_minimum_a_gang_shares_like_others():
     shell = core.Shell(core.nodes(2))
     shell.submit("gang", 9, gang_min=3)

@@ -154,18 +154,37 @@ def is_running(pid: int) -> bool:
         return False
 
 
+DONE = TaskResult(outcome=contract.SUCCEEDED)
+
+
 def test_a_task_with_an_endpoint_reports_while_it_runs(job_folder, monkeypatch):
     reported = threading.Event()
 
     def work(_task):
         assert reported.wait(timeout=60)
-        return TaskResult(outcome=contract.SUCCEEDED)
+        return DONE
 
     monkeypatch.setattr(runner, "REPORT_S", 0.01)
     monkeypatch.setattr(runner, "_report", lambda *_: reported.set())
     monkeypatch.setattr(runner, "RUNS", {TaskType.SETUP: work})
     result = job_folder.run_task(job_folder.setup_spec(progress_url="https://localhost:9"))
     assert result.outcome == contract.SUCCEEDED
+
+
+def test_a_task_ends_without_waiting_for_the_answer_to_its_report(job_folder, monkeypatch):
+    is_sent, has_ended = threading.Event(), threading.Event()
+    waited = []
+
+    def report(*_):
+        is_sent.set()
+        waited.append(has_ended.wait(timeout=10))
+
+    monkeypatch.setattr(runner, "REPORT_S", 0.01)
+    monkeypatch.setattr(runner, "_report", report)
+    monkeypatch.setattr(runner, "RUNS", {TaskType.SETUP: lambda _task: is_sent.wait(timeout=60) and DONE})
+    job_folder.run_task(job_folder.setup_spec(progress_url="https://localhost:9"))
+    assert waited == []
+    has_ended.set()
 
 
 def test_a_report_that_cannot_be_sent_is_left_to_the_next():

@@ -69,20 +69,21 @@ def test_a_driver_that_cannot_start_says_why():
 
 
 @pytest.mark.parametrize(
-    ("found", "reason", "is_infrastructure"),
+    ("read", "reason", "is_infrastructure"),
     [
-        (read_ending(1), "Error", False),
-        (read_ending(137, reason="OOMKilled"), "OOMKilled", False),
-        (read_ending(137), "DriverLost", True),
-        (read_ending(127, reason="StartError"), "StartError", False),
-        (read_driver("Failed").ending, "DriverLost", True),
-        (read_driver("Failed", reason="Evicted").ending, "Evicted", True),
-        (read_driver("Failed", reason="Evicted", message="Pod exceeds the limit").ending, "Evicted", False),
-        (read_driver("Failed", reason="OutOfcpu").ending, "OutOfcpu", True),
-        (read_driver("Failed", deleted="2026-01-01T00:00:30Z").ending, "PodLost", True),
+        (lambda: read_ending(1), "Error", False),
+        (lambda: read_ending(137, reason="OOMKilled"), "OOMKilled", False),
+        (lambda: read_ending(137), "DriverLost", True),
+        (lambda: read_ending(127, reason="StartError"), "StartError", False),
+        (lambda: read_driver("Failed").ending, "DriverLost", True),
+        (lambda: read_driver("Failed", reason="Evicted").ending, "Evicted", True),
+        (lambda: read_driver("Failed", reason="Evicted", message="Pod exceeds the limit").ending, "Evicted", False),
+        (lambda: read_driver("Failed", reason="OutOfcpu").ending, "OutOfcpu", True),
+        (lambda: read_driver("Failed", deleted="2026-01-01T00:00:30Z").ending, "PodLost", True),
     ],
 )
-def test_a_failure_is_the_infrastructures_or_the_applications(found, reason, is_infrastructure):
+def test_a_failure_is_the_infrastructures_or_the_applications(read, reason, is_infrastructure):
+    found = read()
     assert (found.reason, found.is_infrastructure) == (reason, is_infrastructure)
 
 

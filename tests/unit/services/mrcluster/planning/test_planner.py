@@ -906,6 +906,7 @@ def test_the_network_is_unverified_until_a_connection_was_refused():
     assert probe_network(cluster, Reason.NOT_ENFORCED) == ("True", Reason.NOT_ENFORCED)
     assert EventReason.NETWORK_UNVERIFIED in cluster.event_reasons
     assert probe_network(cluster, Reason.ENFORCED) == ("False", Reason.ENFORCED)
+    assert cluster.state.condition(ConditionType.NETWORK_UNVERIFIED).message == ""
 
 
 def test_the_network_is_unverified_again_when_a_test_shows_nothing():
