@@ -59,8 +59,8 @@ def matches_labels(manifest: dict[str, Any], selector: str) -> bool:
 
 
 def matches_fields(manifest: dict[str, Any], selector: str) -> bool:
-    """Say whether the fields satisfy `status.phase!=Failed,spec.nodeName=`."""
-    return all(_matches(term, lambda path: _field(manifest, path), present=True) for term in _terms(selector))
+    """Say whether the fields satisfy `status.phase!=Failed,spec.nodeName=`; others match nothing."""
+    return all(_matches(term, lambda path: _field(manifest, path), present=False) for term in _terms(selector))
 
 
 def _terms(selector: str) -> list[str]:
