@@ -102,7 +102,7 @@ def _run_here(request: Mapping[str, Any], writer: int) -> None:
     chosen = plugin.Chosen(request["tests"], lambda line: os.write(writer, line))
     own = hashlib.sha256(str(pathlib.Path.cwd()).encode()).hexdigest()[:8]
     temporary = f"--basetemp={tempfile.gettempdir()}/boathouse-{own}"  # short: tests have sockets there
-    files = list(dict.fromkeys(test["name"].partition("::")[0] for test in request["tests"]))
+    files = sorted({test["name"].partition("::")[0] for test in request["tests"]})  # else folders lose fixtures
     status = 1
     try:
         status = int(
