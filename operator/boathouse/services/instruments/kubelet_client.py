@@ -104,8 +104,7 @@ class KubeletClient:
         curl.setopt(pycurl.URL, f"https://{host}:{port}{path}")
         curl.setopt(pycurl.HTTPHEADER, ["Accept: text/plain", f"Authorization: Bearer {token}"])
         curl.setopt(pycurl.WRITEFUNCTION, received.add)
-        # Always the same connections are kept, or few would be in use again.
-        curl.setopt(pycurl.FORBID_REUSE, zlib.crc32(f"{host}:{port}".encode()) >= self._kept_part * 2**32)
+        curl.setopt(pycurl.FORBID_REUSE, not self._keeps(f"{host}:{port}"))
         try:
             await _finished(running.start(curl), received)
         finally:
@@ -116,6 +115,10 @@ class KubeletClient:
             result = Result.UNAUTHORIZED if status in _REFUSED else Result.STATUS
             raise ReadError(result, f"the kubelet answered {status} for {path}")
         return received.take()
+
+    def _keeps(self, address: str) -> bool:
+        """Return whether a connection is kept: always the same ones, or few would be in use again."""
+        return zlib.crc32(address.encode()) < self._kept_part * 2**32
 
     def _handle(self) -> pycurl.Curl:
         options: dict[int, Any] = {
