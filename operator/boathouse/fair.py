@@ -65,7 +65,8 @@ class FairQueue(Generic[T]):
             return None
         for namespace in self._turns:
             lane = self._lanes[namespace]
-            if lane.in_flight < min(lane.window, self._most(lane)):
+            most = max(1, int(SHARE * (self._workers - (self._in_flight - lane.in_flight))))  # of what others leave
+            if lane.in_flight < min(lane.window, most):
                 break
         else:
             return None
@@ -88,9 +89,6 @@ class FairQueue(Generic[T]):
             lane.window = min(lane.window + 1, self._workers) if succeeded else self._first
         if not lane.in_flight and not lane.waiting:
             del self._lanes[namespace]
-
-    def _most(self, lane: _Lane[T]) -> int:
-        return max(1, int(SHARE * (self._workers - (self._in_flight - lane.in_flight))))  # of what others leave
 
 
 BURST_S = 50.0

@@ -49,6 +49,8 @@ def tables(cells: Sequence[Cell]) -> str:
         ratios = [_of(by_cell.get((row.name, name)), "mean") for name in names]
         lines.append(f"| {row.title} (`{row.name}`) | {fair.mean_s:.1f} s | {' | '.join(ratios)} |")
     lines += ["", *_by_measure(by_cell, picked)]
+    compared = [name for name in names if name.startswith("without ") or name == columns.NEAR_OPTIMAL]
+    lines += ["", *_by_part(by_cell, picked, compared)] if compared else []
     return "\n".join(lines)
 
 
@@ -68,12 +70,29 @@ def _by_measure(by_cell: Mapping[tuple[str, str], Cell], picked: Sequence[rows.R
     return lines
 
 
+def _by_part(
+    by_cell: Mapping[tuple[str, str], Cell], picked: Sequence[rows.Row], compared: Sequence[str]
+) -> Sequence[str]:
+    lines = [
+        "The mean of boathouse over its own without a part (above 1, that part does harm), and over near-optimal.",
+        "",
+        f"| workload | {' | '.join(f'over {name}' for name in compared)} |",
+        "|" + "---|" * (len(compared) + 1),
+    ]
+    for row in picked:
+        cells = [by_cell.get((row.name, name)) for name in compared]
+        ratios = [_text(None if cell is None else cell.of_boathouse) for cell in cells]
+        lines.append(f"| `{row.name}` | {' | '.join(ratios)} |")
+    return lines
+
+
 def _of(cell: Cell | None, measure: str) -> str:
-    ratio = None if cell is None else cell.over_fair.get(measure)
-    return "–" if ratio is None else _text(ratio)
+    return _text(None if cell is None else cell.over_fair.get(measure))
 
 
-def _text(ratio: Ratio) -> str:
+def _text(ratio: Ratio | None) -> str:
+    if ratio is None:
+        return "–"
     ends = "" if ratio.interval is None else f" ({ratio.interval[0]:.2f}–{ratio.interval[1]:.2f})"
     return f"{ratio.value:.2f}{ends}"
 

@@ -15,9 +15,11 @@ from boathouse_lab.board import columns, rows
 from boathouse_lab.reproduce import interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from boathouse_lab.board.cases import Case, Result
+
+    _Runs = Mapping[tuple[int, int], Result]  # by seed and world
 
 GAINS: Final = 0.9
 """Near-optimal schedulers are a yardstick where their mean is at most this of fair's."""
@@ -47,6 +49,7 @@ class Cell:
         p95_s: 95th percentile of job times.
         waited_s: Mean time above that of each job alone.
         over_fair: By measure: over that of fair; measures without jobs are left out.
+        of_boathouse: Mean job time of boathouse over that of this column; None without a common seed.
         seeds: How many.
     """
 
@@ -56,6 +59,7 @@ class Cell:
     p95_s: float
     waited_s: float
     over_fair: Mapping[str, Ratio]
+    of_boathouse: Ratio | None
     seeds: int
 
 
@@ -66,9 +70,10 @@ def cells(found: Mapping[Case, Result]) -> tuple[Cell, ...]:
         by_cell.setdefault((case.row, case.column), {})[case.seed, case.world] = result
     made = []
     for row in rows.ROWS:
-        of_row = {column.name: by_cell.get((row.name, column.name), {}) for column in columns.COLUMNS}
+        of_row: dict[str, _Runs] = {column.name: by_cell.get((row.name, column.name), {}) for column in columns.COLUMNS}
         of_row[columns.NEAR_OPTIMAL] = _best([of_row[one.name] for one in columns.COLUMNS if one.knows_all])
-        made += [cell for name, runs in of_row.items() if (cell := _cell(row.name, name, runs, of_row[columns.FAIR]))]
+        fair, boathouse = of_row[columns.FAIR], of_row[columns.BOATHOUSE]
+        made += [cell for name, runs in of_row.items() if (cell := _cell(row.name, name, runs, fair, boathouse))]
     return tuple(made)
 
 
@@ -77,42 +82,39 @@ def is_yardstick(cell: Cell) -> bool:
     return cell.over_fair["mean"].value <= GAINS
 
 
-def _best(runs: Sequence[Mapping[tuple[int, int], Result]]) -> dict[tuple[int, int], Result]:
+def _best(runs: Sequence[_Runs]) -> _Runs:
     """Return the run with the least mean of each seed and world that all have."""
     common = set.intersection(*(set(one) for one in runs)) if runs else set()
     return {at: min((one[at] for one in runs), key=lambda result: result.mean_s) for at in sorted(common)}
 
 
-def _cell(
-    row: str, column: str, runs: Mapping[tuple[int, int], Result], fair: Mapping[tuple[int, int], Result]
-) -> Cell | None:
-    common = sorted(set(runs) & set(fair))
-    if not common:
+def _cell(row: str, column: str, runs: _Runs, fair: _Runs, boathouse: _Runs) -> Cell | None:
+    ours = [runs[at] for at in sorted(set(runs) & set(fair))]
+    if not ours:
         return None
-    ours, theirs = [runs[at] for at in common], [fair[at] for at in common]
-    seeds = [seed for seed, _ in common]
-    over_fair = {
-        name: ratio
-        for name, measure in MEASURES.items()
-        if (ratio := _ratio([measure(one) for one in ours], [measure(one) for one in theirs], seeds))
-    }
+    seeds = {seed for seed, _ in set(runs) & set(fair)}
+    ratios = {name: _ratio(runs, fair, measure) for name, measure in MEASURES.items()}
     return Cell(
         row=row,
         column=column,
         mean_s=statistics.fmean(one.mean_s for one in ours),
         p95_s=statistics.fmean(one.p95_s for one in ours),
         waited_s=statistics.fmean(one.waited_s for one in ours),
-        over_fair=over_fair,
-        seeds=len(set(seeds)),
+        over_fair={name: ratio for name, ratio in ratios.items() if ratio is not None},
+        of_boathouse=_ratio(boathouse, runs, MEASURES["mean"]),
+        seeds=len(seeds),
     )
 
 
-def _ratio(ours: Iterable[float | None], theirs: Iterable[float | None], seeds: Sequence[int]) -> Ratio | None:
+def _ratio(ours: _Runs, theirs: _Runs, measure: Callable[[Result], float | None]) -> Ratio | None:
     by_seed: dict[int, list[tuple[float, float]]] = {}
-    for our, their, seed in zip(ours, theirs, seeds, strict=True):
+    for at in sorted(set(ours) & set(theirs)):
+        our, their = measure(ours[at]), measure(theirs[at])
         if our is None or their is None:
             return None
-        by_seed.setdefault(seed, []).append((our, their))
+        by_seed.setdefault(at[0], []).append((our, their))
+    if not by_seed:
+        return None
     logs = [
         math.log(statistics.fmean(our for our, _ in pairs) / statistics.fmean(their for _, their in pairs))
         for pairs in by_seed.values()

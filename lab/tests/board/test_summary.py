@@ -52,6 +52,13 @@ def test_the_best_that_knows_all_is_shown_where_it_gains_a_tenth():
     assert shown(9.5) == []
 
 
+def test_the_page_says_what_each_part_is_worth():
+    found = summary.cells(runs("fair", 10.0) | runs("boathouse", 8.0) | runs("without fspy", 16.0))
+    assert cell(runs("fair", 10.0) | runs("boathouse", 8.0), "fair").of_boathouse.value == pytest.approx(0.8)
+    assert "| workload | over without fspy |\n|---|---|\n| `mix-0.9` | 0.50 |" in page.tables(found)
+    assert "without" not in page.tables(summary.cells(runs("fair", 10.0) | runs("boathouse", 8.0)))
+
+
 def test_a_page_has_the_tables_between_its_marks():
     found = summary.cells(runs("fair", 10.0) | runs("boathouse", 8.0))
     text = page.written(f"head\n{page.BEGIN}old\n{page.END}tail\n", found, "test")

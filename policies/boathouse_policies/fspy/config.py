@@ -14,7 +14,8 @@ class Config:
     probes: bool = True  # whether jobs of unknown size are probed
     probed_from: float = 0.0
     """Only those whose maps request at least so much of the cluster's memory (the paper: all). The order matters
-    little to a smaller one, and its first tasks tell its size as soon as a probe would."""
+    little to a smaller one, and its first tasks tell its size as soon as a probe would. With `assumed_task_s` the first
+    task of such a job goes before all jobs of known size, whether it is probed or not."""
     ageing_s: float = 600.0  # a job that is overdue and uses nothing goes before all others after so long (ours)
     least_work_share: float = 0.5
     """The least part of a job's virtual resource that works, however small its share beside its master's container

@@ -202,6 +202,12 @@ class JobRecord:
         steps = [{record.task_class.step for record in records} for records in (maps, reduces)]
         return bool(maps) and len(maps) + len(reduces) == len(self._work()) and max(map(len, steps)) <= 1
 
+    @property
+    def has_not_begun(self) -> bool:
+        """Whether none of the tasks that work was placed; False for executors and others that start together."""
+        is_begun = any(record.placed or record.task_class.gang_min for record in self._work())
+        return not is_begun and not self.of(model.Stage.EXECUTOR)
+
     def _work(self) -> list[ClassRecord]:
         return [record for record in self.classes.values() if record.task_class.stage not in _ASIDE]
 

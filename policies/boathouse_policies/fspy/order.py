@@ -213,9 +213,14 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
 
     def _rank_unsized(self, job: model.Job, virtual: VirtualJob | None, held_bytes: int) -> tuple[Group, float]:
         if virtual is not None and (assumed := self._assumed(virtual)) is not None:
-            return Group.SIZED, assumed
+            record = self._jobs.get(job.id)
+            is_pilot = not held_bytes and record is not None and record.has_not_begun and self._is_large(virtual)
+            return Group.SIZED, 0.0 if is_pilot else assumed
         is_short = job.id in self._fair and self._fair[job.id].is_short
         return Group.SHORT if is_short else Group.FAIR, held_bytes / job.weight
+
+    def _is_large(self, virtual: VirtualJob) -> bool:
+        return virtual.bound[model.MEMORY] >= self.config.probed_from * virtual.world.cluster[model.MEMORY]
 
     @staticmethod
     def _overdue_since_s(record: JobRecord, virtual: VirtualJob | None) -> float:
@@ -309,10 +314,9 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
     def needs_probe(self, job: model.JobId) -> bool:
         """Return whether a probe is worth its container: of a large job of unknown size, of a kind that models know."""
         record, virtual = self._jobs.get(job), self.worlds.jobs.get(job)
-        if record is None or virtual is None or record.is_probe or not self.config.probes:
+        if record is None or virtual is None or not record.is_map_reduce or record.is_probe or record.features:
             return False
-        is_large = virtual.bound[model.MEMORY] >= self.config.probed_from * virtual.world.cluster[model.MEMORY]
-        return record.is_map_reduce and record.features is None and virtual.size == math.inf and is_large
+        return self.config.probes and virtual.size == math.inf and self._is_large(virtual)
 
     def prediction(self, job: model.JobId) -> Prediction | None:
         """Return the predicted size of a job that is not over; None while it is not known."""

@@ -110,8 +110,9 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         has_room, is_accepted = self.slowdowns.takers(pending, self._judged(pending))
         if is_accepted or not has_room or not self.concerns(pending):
             return has_room, None
-        recheck_s = pending.state.view.now_s + self.recheck_after_s(pending)
-        until_s = math.ceil(min(self.slowdowns.thresholds.long_idle_s, recheck_s))
+        now_s = pending.state.view.now_s
+        due_s = min(self.slowdowns.thresholds.long_idle_s, now_s + self.recheck_after_s(pending))
+        until_s = max(math.ceil(due_s), math.floor(now_s) + 1)  # a wait that is over now would be asked for for ever
         return True, model.Wait(task_class=pending.task_class, job=pending.job, verdict=SLOWED, until_s=until_s)
 
     def recheck_after_s(self, pending: PendingClass) -> float:  # noqa: ARG002 - for those who compare

@@ -9,7 +9,7 @@ from boathouse_policies import fspy, ikayak, ila, model
 from boathouse_policies.ikayak.book import Reducer
 from boathouse_policies.ikayak.suspension import REASON
 from boathouse_policies.profiles.guard import Guard, Part
-from boathouse_policies.profiles.worth import NEUTRAL, Lending, Prices, Worth
+from boathouse_policies.profiles.worth import NEUTRAL, Lending, Prices, Refusing, Worth
 from tests.builders import core
 from tests.builders.core_elastic import SIZE, ElasticShell, elastic_estimates
 
@@ -76,6 +76,14 @@ def test_a_refusal_is_looked_at_again_once_it_is_no_longer_worth_it(refused):
     shell.advance(48.0)
     (wait,) = [decision for decision in shell.cycle().decisions if isinstance(decision, model.Wait)]
     assert wait.until_s == 50.0
+
+
+def test_a_refusal_that_is_hardly_worth_it_any_more_is_looked_at_later_not_at_once(refused, monkeypatch):
+    shell, _ = refused
+    monkeypatch.setattr(Refusing, "recheck_after_s", lambda *_: 1e-14)
+    shell.advance(48.0)
+    (wait,) = [decision for decision in shell.cycle().decisions if isinstance(decision, model.Wait)]
+    assert wait.until_s == 49.0
 
 
 @pytest.mark.parametrize(("seconds", "is_measured"), [(None, True), (100.0, False)])

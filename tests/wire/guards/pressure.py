@@ -136,7 +136,7 @@ def with_a_backoff_for_each_task_alone(patch):
 
 def with_workers_in_order_of_arrival(patch):
     patch.setattr(executor, "SLOW_START", 1000)
-    patch.setattr(fair.FairQueue, "_most", lambda *_: 1000)
+    patch.setattr(fair, "SHARE", 1000.0)
 
 
 def with_any_number_of_shapes(patch):
@@ -150,7 +150,7 @@ def with_any_number_of_constraints(patch):
 
 def with_one_line_for_all_keys(patch):
     patch.setattr(work_queue, "namespace_of", lambda _: "")
-    patch.setattr(fair.FairQueue, "_most", lambda *_: 1000)
+    patch.setattr(fair, "SHARE", 1000.0)
 
 
 def with_retries_at_any_rate(patch):

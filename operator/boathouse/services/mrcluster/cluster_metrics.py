@@ -45,7 +45,12 @@ class ClusterMetrics:
             self._drains.labels(outcome)
         gauges: Sequence[tuple[str, str, tuple[str, ...], Callable[[ObjectUid, ClusterState], _Values]]] = (
             ("nodes", "Nodes of clusters by role and state", ("role", "state"), _nodes),
-            ("load_ratio", "Running and pending containers per slot (F)", (), _load),
+            (
+                "load_ratio",
+                "Running and pending containers per slot (F)",
+                (),
+                lambda _, state: {(): None if state.load_percent is None else state.load_percent / 100},
+            ),
             ("slots", "Map tasks that can run at the same time", (), lambda _, state: {(): state.slots}),
             ("hdfs_bytes", "Capacity and use of HDFS", ("state",), _hdfs_bytes),
             (
@@ -93,10 +98,6 @@ class ClusterMetrics:
 def _nodes(_uid: ObjectUid, state: ClusterState) -> _Values:
     states = wire.NodeCounts.model_fields
     return {(role.value, name): getattr(counts, name) for role, counts in _counts(state) for name in states}
-
-
-def _load(_uid: ObjectUid, state: ClusterState) -> _Values:
-    return {(): None if state.load_percent is None else state.load_percent / 100}
 
 
 def _hdfs_bytes(_uid: ObjectUid, state: ClusterState) -> _Values:

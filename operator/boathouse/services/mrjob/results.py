@@ -32,7 +32,7 @@ _WAITING_PHASES: Final = frozenset({"wait"})
 """Phases in which a reduce waits for maps, which are not part of its run time."""
 _MAX_EXIT_CODE: Final = 2**31 - 1
 _MAX_MS: Final = 2**53
-_MAX_S: Final = 1e9
+_MAX_S: Final = 1e9  # 30 years
 _OUTCOMES: Final = frozenset({contract.SUCCEEDED, contract.FAILED, contract.UNFINISHED})
 _REASONS: Final = frozenset({"", *contract.Reason})
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
@@ -79,18 +79,16 @@ def report(untrusted: contract.TaskReport) -> contract.TaskReport:
         counters=printable_counters(untrusted.counters),
         status=printable(untrusted.status, MAX_MESSAGE),
         **{name: amount(getattr(untrusted, name)) for name in _AMOUNTS},
-        **{name: _seconds(getattr(untrusted, name)) for name in ("cpu_s", "suspended_s", "spill_s")},
+        **{
+            name: seconds if 0 <= (seconds := getattr(untrusted, name)) <= _MAX_S else 0.0
+            for name in ("cpu_s", "suspended_s", "spill_s")
+        },
     )
 
 
 def amount(number: int) -> int:
     """Return the number if it is a 64-bit number from 0, else 0."""
     return number if 0 <= number <= contract.MAX_AMOUNT else 0
-
-
-def _seconds(duration_s: float) -> float:
-    """Return the duration if it is between 0 and 30 years, else 0."""
-    return duration_s if 0 <= duration_s <= _MAX_S else 0.0
 
 
 def worked_s(result: contract.TaskResult) -> float:

@@ -83,11 +83,14 @@ class ProgressServer:
         self._reject = metrics.counter(target, "progress_rejections", rejected, reason=tuple(Reason))
         reviewed, connections = "Tokens of tasks that the API server reviewed", "Connections to the progress endpoint"
         reviews = metrics.counter(target, "token_reviews", reviewed, result=RESULTS)
-        metrics_.gauges.add(metrics.Gauge("boathouse_progress_connections", connections, self._open))
+        metrics_.gauges.add(
+            metrics.Gauge(
+                "boathouse_progress_connections",
+                connections,
+                lambda: 0 if self.listener is None else self.listener.open,
+            )
+        )
         self._authenticator = Authenticator(api, contract.TOKEN_AUDIENCE, reviewed=reviews)
-
-    def _open(self) -> float:
-        return 0 if self.listener is None else self.listener.open
 
     def add(self, find: Find[PodT], routes: Iterable[Route[PodT]]) -> None:
         """Add the routes of a kind, for the pods that `find` returns."""

@@ -111,15 +111,23 @@ def test_the_border_between_sub_queues_moves_within_a_cycle():
 
 @pytest.mark.parametrize(("assumed_task_s", "first"), [(None, "unknown"), (10.0, "known"), (1.0, "unknown")])
 def test_a_job_of_unknown_size_may_be_ranked_as_one_whose_tasks_take_an_assumed_time(assumed_task_s, first):
-    shell = core_fspy.slots_shell(1, fspy.Config(assumed_task_s=assumed_task_s))
+    shell = core_fspy.slots_shell(1, fspy.Config(assumed_task_s=assumed_task_s, probed_from=2.0))
     shell.submit_at("unknown", 0.0, map_stage(1, stated=False))
     shell.submit_at("known", 0.0, map_stage(1, 5.0))
     shell.run(until_s=0.0)
     assert placed_at(shell, 0.0) == [first]
 
 
+def test_the_first_task_of_a_large_job_with_an_assumed_size_goes_first_and_its_others_do_not():
+    shell = core_fspy.slots_shell(3, fspy.Config(assumed_task_s=10.0, probed_from=1.0))
+    shell.submit_at("unknown", 0.0, map_stage(9, stated=False))
+    shell.submit_at("known", 0.0, map_stage(9, 1.0))
+    shell.run(until_s=0.0)
+    assert placed_at(shell, 0.0) == ["known", "known", "unknown"]
+
+
 def test_a_job_with_an_assumed_size_that_has_had_nothing_for_long_goes_first():
-    config = fspy.Config(assumed_task_s=10.0, ageing_s=30.0)
+    config = fspy.Config(assumed_task_s=10.0, ageing_s=30.0, probed_from=10.0)
     shell = core_fspy.slots_shell(1, config)
     shell.submit_at("unknown", 0.0, map_stage(9, stated=False))
     for start_s in range(0, 40, 5):
