@@ -9,7 +9,6 @@ from tests.builders.operators import mrclusters, running_tasks, schedulers, serv
 from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, sparkapp
 
 ON_FAILURE = {"type": "OnFailure", "onFailureRetryInterval": 600}
-TURNS = 3_000
 
 
 @pytest.fixture(params=server_clocks.STEPS_S)
@@ -42,7 +41,7 @@ def becomes(spark, eventually):
     """Return a function that waits until the application has a phase."""
 
     async def wait(phase):
-        await eventually(lambda: spark.phase() == phase, phase, turns=TURNS)
+        await eventually(lambda: spark.phase() == phase, phase)
 
     return wait
 
@@ -51,7 +50,7 @@ async def reconciled(spark, eventually):
     """Let a new leader reconcile the application."""
     await spark.restart()
     reconciler = spark.leader.controllers._reconcilers["SparkApp"]
-    await eventually(lambda: reconciler._objects.get(KEY), turns=TURNS)
+    await eventually(lambda: reconciler._objects.get(KEY))
     await reconciler.reconcile(KEY)
 
 
@@ -74,7 +73,7 @@ async def test_a_starting_driver_is_lost_when_its_time_is_over_and_not_before(sp
     await reconciled(spark, eventually)
     assert (spark.status()["attempt"], spark.phase()) == (1, "Starting")
     await pass_time(601)
-    await eventually(lambda: spark.status()["failures"]["infrastructure"] == 1, turns=TURNS)
+    await eventually(lambda: spark.status()["failures"]["infrastructure"] == 1)
 
 
 async def test_a_driver_of_a_dead_node_is_followed_by_another_only_when_it_is_taken_to_have_ended(
@@ -89,7 +88,7 @@ async def test_a_driver_of_a_dead_node_is_followed_by_another_only_when_it_is_ta
     await reconciled(spark, eventually)
     assert (spark.phase(), spark.drivers()) == ("Running", [spark.driver(1)])
     await pass_time(331)
-    await eventually(lambda: spark.driver(2), turns=TURNS)
+    await eventually(lambda: spark.driver(2))
 
 
 async def test_an_application_whose_executors_do_not_run_in_time_fails(spark, pass_time, becomes, eventually):
@@ -108,7 +107,7 @@ async def test_an_application_is_deleted_when_it_expires(spark, pass_time, becom
     await reconciled(spark, eventually)
     assert spark.phase() == "Succeeded"
     await pass_time(601)
-    await eventually(lambda: not spark.api.objects("sparkapps"), turns=TURNS)
+    await eventually(lambda: not spark.api.objects("sparkapps"))
 
 
 async def test_the_next_attempt_begins_after_the_back_off(spark, pass_time, becomes, eventually):
@@ -132,7 +131,7 @@ async def test_a_suspension_ends_in_time_for_a_successor_on_another_machine(
         api.actuate_resize(running_tasks.FIRST)
     await meet_server(client, monkeypatch)
     async with running_tasks.scene(api, eventually, running=3, leader=schedulers.Leader(2)) as s:
-        await eventually(lambda: s.size() == running_tasks.CONTINUED, turns=TURNS)
+        await eventually(lambda: s.size() == running_tasks.CONTINUED)
 
 
 async def test_a_step_of_the_servers_clock_does_not_move_the_end_of_a_suspension(api, clock, eventually):
@@ -141,7 +140,7 @@ async def test_a_step_of_the_servers_clock_does_not_move_the_end_of_a_suspension
         await eventually(lambda: s.size() == running_tasks.SHRUNK)
         api.actuate_resize(running_tasks.FIRST)
         clock.advance(-server_clocks.HOUR_S)
-        await eventually(lambda: s.size() == running_tasks.CONTINUED, turns=TURNS)
+        await eventually(lambda: s.size() == running_tasks.CONTINUED)
 
 
 async def test_a_cluster_expires_when_it_was_idle_for_long_enough(api, clock, monkeypatch):
