@@ -1,6 +1,7 @@
 """The options of `boathouse-task local`."""
 
 import operator
+import re
 import tarfile
 
 import pytest
@@ -70,6 +71,13 @@ def test_the_help_describes_every_option(capsys):
     assert {"--record-delimiter TEXT", "--archive PATH[#NAME]", "--lazy-output"} <= {
         option.partition("   ")[0].rstrip() for option in options
     }
+
+
+@pytest.mark.parametrize("said", ["hash", "TextInputFormat", "LF, CR and CRLF)", "64Mi)", "by bytes)"])
+def test_the_help_says_what_holds_without_an_option(capsys, said):
+    with pytest.raises(SystemExit):
+        __main__.main(["local", "--help"])
+    assert re.search(rf"[ (]default: {re.escape(said)} ", " ".join(capsys.readouterr().out.split()))
 
 
 @pytest.mark.parametrize(
