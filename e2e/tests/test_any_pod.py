@@ -2,7 +2,7 @@
 
 import pytest
 
-from e2e.tests import harness
+from e2e.tests import harness, local_volumes
 
 pytestmark = pytest.mark.cluster
 
@@ -41,34 +41,10 @@ def test_the_pods_of_a_deployment_and_of_a_job_are_placed_and_run(place):
     harness.until(lambda: status(place, "job/batch").get("succeeded") == 2, "the Job is complete")
 
 
-def add_local_volumes(place: harness.Place, nodes: list[str]) -> str:
-    """Return a class without a provisioner, and a volume on each node."""
-    by = f"local-{place.namespace[-4:]}"
-    late = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
-    place.cluster.apply({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": by}, **late})
-    for node in nodes:
-        here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
-        spec = {
-            "capacity": {"storage": "10Mi"},
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": by,
-            "hostPath": {"path": f"/var/lib/boathouse-tests/{by}-{node}", "type": "DirectoryOrCreate"},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
-        }
-        metadata = {"name": f"{by}-{node}"}
-        place.cluster.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec})
-    return by
-
-
 @pytest.fixture
-def local_class(place):
-    labels = [one["metadata"]["labels"] for one in place.cluster.workers()]
-    nodes = [label["kubernetes.io/hostname"] for label in labels][:2]
-    by = add_local_volumes(place, nodes)
-    yield by
-    place.cluster.run("delete", "statefulset,pvc", "--all", "-n", place.namespace, "--wait=false")
-    place.cluster.run("delete", "pv", *(f"{by}-{node}" for node in nodes), "--wait=false")
-    place.cluster.run("delete", "storageclass", by)
+def storage_class(place):
+    with local_volumes.pool(place.cluster, volumes_per_node=1) as name:
+        yield name
 
 
 def said(place: harness.Place, pod: str) -> str:
@@ -78,11 +54,11 @@ def said(place: harness.Place, pod: str) -> str:
     return place.cluster.run("logs", pod, "-n", place.namespace) if runs else ""
 
 
-def test_the_pods_of_a_stateful_set_go_to_their_volumes_and_come_back_to_them(place, local_class):
+def test_the_pods_of_a_stateful_set_go_to_their_volumes_and_come_back_to_them(place, storage_class):
     by_node = {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
     mounted = {"env": [by_node], "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
-    claim = {"accessModes": ["ReadWriteOnce"], "storageClassName": local_class}
-    claim["resources"] = {"requests": {"storage": "10Mi"}}
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "10Mi"}}}
+    claim |= {"storageClassName": storage_class} if storage_class else {}
     spec = {
         "replicas": 2,
         "serviceName": "db",
@@ -92,8 +68,6 @@ def test_the_pods_of_a_stateful_set_go_to_their_volumes_and_come_back_to_them(pl
     }
     apply(place, "apps/v1", "StatefulSet", "db", spec)
     harness.until(lambda: status(place, "statefulset/db").get("readyReplicas") == 2, "the StatefulSet is ready")
-    nodes = {one["spec"]["nodeName"] for one in place.cluster.get("pods", "-n", place.namespace)["items"]}
-    assert len(nodes) == 2
     first = harness.until(lambda: said(place, "db-0"), "db-0 says what it wrote")
     place.cluster.run("delete", "pod", "db-0", "-n", place.namespace)
     assert harness.until(lambda: said(place, "db-0"), "another db-0 says what it found") == first
