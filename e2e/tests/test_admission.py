@@ -68,7 +68,6 @@ def have_ended(pods: Sequence[model.Raw]) -> bool:
     return all(pod["status"]["phase"] in ENDED for pod in pods)
 
 
-@pytest.mark.long  # the next test does nearly the same, and the SparkApp is tried by dry runs
 @pytest.mark.usefixtures("changing")
 def test_an_mrjob_whose_pods_a_webhook_changes_counts_the_words(place: Place) -> None:
     count_words(place, "count")
@@ -79,6 +78,7 @@ def test_an_mrjob_counts_the_words_where_the_webhook_refuses_dry_runs(place: Pla
     count_words(place, "count")
 
 
+@pytest.mark.long  # an MRJob is tried by dry runs above
 @pytest.mark.usefixtures("changing")
 def test_a_sparkapp_whose_pods_a_webhook_changes_adds_up_squares(apps: Applications) -> None:
     squares(apps, "squares", executor=ONE_EXECUTOR)

@@ -6,7 +6,7 @@ from boathouse.resources import names
 from boathouse_e2e import install
 from e2e.tests import conftest, harness
 
-pytestmark = [pytest.mark.cluster, pytest.mark.alone]
+pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.long]
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def profile(installed, request):
     install.install(installed, conftest.VALUES)
 
 
-@pytest.mark.parametrize("profile", ["fspy", pytest.param("srjf", marks=pytest.mark.long)], indirect=True)
+@pytest.mark.parametrize("profile", ["fspy", "srjf"], indirect=True)
 def test_jobs_run_under_a_profile_that_learns(profile, place):
     data = harness.text(1_000_000)
     place.put("in/a.txt", data)
