@@ -20,8 +20,9 @@ TIMEOUT_S = 900  # on a busy machine; 30 to 110 where little else runs
 ENFORCED = "pod-security.kubernetes.io/enforce=restricted"
 PROGRAMS = "/opt/app"
 STORAGE = {"s3": {"endpointURL": storage.ENDPOINT, "secretRef": {"name": storage.SECRET}}}
-SMALL_DRIVER = {"coreRequest": "200m", "memory": "512m"}
-SMALL_EXECUTOR = {"coreRequest": "200m", "memory": "512m"}
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # these processes live for seconds
+SMALL_DRIVER = {"coreRequest": "200m", "memory": "512m", "javaOptions": JAVA_OPTIONS}
+SMALL_EXECUTOR = {"coreRequest": "200m", "memory": "512m", "javaOptions": JAVA_OPTIONS}
 
 
 def prepare(place: harness.Place) -> None:
