@@ -79,8 +79,8 @@ test-contract: setup build/reports ## Contract and fault tests on a real API ser
 	@echo "==> contract tests"; $(BIN)/pytest tests/contract/chart tests/faults tests/contract -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not long" --timeout=600 --results=$(REPORTS)/contract.jsonl
 
 .PHONY: test-hostile-short
-test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (six minutes)
-	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -n 4 -m "not long" --timeout=300 --results=build/reports/hostile-short.jsonl
+test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (eight minutes)
+	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -n 3 --dist loadgroup --no-loadscope-reorder -m "not long" --timeout=300 --results=build/reports/hostile-short.jsonl
 
 .PHONY: test-hostile
 test-hostile: setup build/reports ## All attacks in full size, with a table of the delay of another namespace's job under each

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 LONG = [pytest.mark.long, pytest.mark.timeout(900)]
+MANY_WRITES = 500
 
 
 def nothing() -> tuple[Json, ...]:
@@ -58,8 +59,9 @@ class Attack:
     long: bool = False
 
     def case(self) -> Any:
-        """The attack as a parameter of a test."""
-        return pytest.param(self, id=self.name.replace(" ", "-"), marks=LONG if self.long else [])
+        """The attack as a parameter of a test; those that let the operator write most run one after the other."""
+        marks = [pytest.mark.xdist_group("writes")] if self.most_writes >= MANY_WRITES else []
+        return pytest.param(self, id=self.name.replace(" ", "-"), marks=marks + (LONG if self.long else []))
 
 
 def named(attacks: Iterable[Attack], name: str) -> Attack:

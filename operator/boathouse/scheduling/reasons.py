@@ -60,7 +60,7 @@ CURED_BY_NODES = frozenset(
     {model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS, model.Code.GANG, model.Code.JOB_ORDER, model.Code.SIZING}
 )
 """Reasons that a new node could cure, if nodes can come; pods with these are `Unschedulable`."""
-REFRESH_S = 1.0
+REFRESH_S, _REFRESH_EACH_S = 1.0, 0.01
 _ROUNDED_S, _ROUNDED_S_OF_POD = 10, 60
 """Steps of times in messages of jobs and pods, so that these are not written often: a job may have many pods."""
 
@@ -180,7 +180,8 @@ def _figures(figures: Mapping[str, float], step_s: int) -> Iterator[str]:
 class Diagnoses:
     """Diagnoses by class and by job.
 
-    A diagnosis is computed again when the verdict changes, and otherwise at most once a second for a class.
+    A diagnosis is computed again when the verdict changes. Otherwise it is computed again at most once a second, and
+    at most 100 are in a second, because a tenant may have many classes.
     """
 
     def __init__(
@@ -203,13 +204,12 @@ class Diagnoses:
 
     def update(self, plan: framework.Plan, placed: set[model.ClassId]) -> int:
         """Take in a plan, before that is applied; return how many tasks are pending for another reason than before."""
-        now_s, fresh = self._clock(), 0
+        now_s, fresh, holders = self._clock(), 0, self._pods.holders
         wanted = [class_id for class_id, pending in plan.left.items() if self._wants(class_id, pending.verdict.code)]
         for diagnosis in [found for class_id in wanted if (found := plan.diagnosis(class_id)) is not None]:
             class_id, namespace = diagnosis.task_class, plan.left[diagnosis.task_class].job.namespace
             if self.code_of(class_id) is not diagnosis.code:
                 fresh += diagnosis.count
-            holders = self._pods.holders
             why = for_pod(diagnosis, namespace, holders, self._devices, nodes_can_come=self._nodes_can_come)
             self._classes[class_id] = (diagnosis, why, now_s)
         for class_id in placed - plan.left.keys():
@@ -219,12 +219,15 @@ class Diagnoses:
     def _wants(self, class_id: model.ClassId, code: model.Code) -> bool:
         """Return whether to compute the diagnosis of a class: its verdict changed, or the last one is old."""
         last = self._classes.get(class_id)
-        return last is None or last[0].code is not code or self._clock() - last[2] >= REFRESH_S
+        return (
+            last is None
+            or last[0].code is not code
+            or self._clock() - last[2] >= max(REFRESH_S, _REFRESH_EACH_S * len(self._classes))
+        )
 
     def code_of(self, class_id: model.ClassId) -> model.Code | None:
         """Return the reason of the pending tasks of a class; None if it is not known."""
-        last = self._classes.get(class_id)
-        return None if last is None else last[0].code
+        return None if (last := self._classes.get(class_id)) is None else last[0].code
 
     def of_pod(self, row: rows.PodRow) -> PendingReason | None:
         """Return the reason for a pending pod of a task; None if it is not known."""
@@ -251,9 +254,8 @@ class Diagnoses:
             diagnosis = diagnose(entry.job, diagnoses, self._pods.holders, self._devices)
         else:
             return None
-        if not entry.hidden:
-            return diagnosis
-        return dataclasses.replace(diagnosis, message=f"{diagnosis.message.removesuffix('.')}; {entry.hidden}")
+        message = f"{diagnosis.message.removesuffix('.')}; {entry.hidden}" if entry.hidden else diagnosis.message
+        return dataclasses.replace(diagnosis, message=message)
 
     def _reason_of(self, entry: jobs.Entry) -> PendingReason | None:
         """Return why a job is pending, if no cycle decided that."""

@@ -105,6 +105,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         self._probing = SubQueue()
         self.nobody_aged = True  # whether no job was aged when the cycle began
         self._queued = NO_CLASSES
+        self._ahead: dict[model.JobId, int] = {}  # jobs before a job at the end of the cycle, once it was asked for
         self._calm_until_s = -math.inf
         self._generation = 0
 
@@ -114,7 +115,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         """Let the time that passed since the last cycle pass in the fair worlds, and count what the sub-queues hold."""
         totals, now_s, self._queued = state.view.layout.totals, state.view.now_s, queue.sorted_classes()
         self.worlds.resize((float(totals[model.CPU]), float(totals[model.MEMORY])), queue.queues, now_s)
-        self._fair = {}
+        self._fair, self._ahead = {}, {}
         for world in self.worlds.pending():
             unsized = {job.id: job.share[model.MEMORY] for job in world.queue if job.size == math.inf}
             if unsized:
@@ -240,10 +241,13 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         figures, queued = self._figures(pending.job, state), self._queued
         place = queued.job_places.get(pending.job.id)
         band = None if place is None else queued.band_of[place]
-        if place is None or band is None or band.stop - band.start > _MOST_COMPARED:
+        if band is None or band.stop - band.start > _MOST_COMPARED:
             return figures
-        ranks = [(*self._rank(job, state), job.submitted_s, job.id) for job in queued.jobs[band.start : band.stop]]
-        return (*figures, ("jobsAhead", float(sum(rank < ranks[place - band.start] for rank in ranks))))
+        if pending.job.id not in self._ahead:  # once for all jobs of the band: one by one takes time by their square
+            jobs = queued.jobs[band.start : band.stop]
+            ranks = sorted((*self._rank(job, state), job.submitted_s, job.id) for job in jobs)
+            self._ahead.update((job, ahead) for ahead, (*_, job) in enumerate(ranks))
+        return (*figures, ("jobsAhead", float(self._ahead[pending.job.id])))
 
     def _figures(self, job: model.Job, state: CycleState) -> tuple[Figure, ...]:
         group, value = self._rank(job, state)

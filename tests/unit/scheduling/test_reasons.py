@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import types
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -205,3 +206,28 @@ def test_holders_equal_recomputed_sums_after_any_changes(course):
     expected = sorted(((owner, cpu) for owner, cpu in named.items() if cpu), key=lambda one: (-one[1], one[0]))
     elsewhere = sum(cpu for pod, (_, cpu) in pods.items() if pod.startswith("b/"))
     assert who.top("cpu", "a") == indexes.Held(named=tuple(expected), elsewhere=elsewhere)
+
+
+class PlanOfClasses:
+    """The plan of a cycle in which no node took any of some classes; counts the diagnoses that were computed."""
+
+    def __init__(self, number: int) -> None:
+        waits = types.SimpleNamespace(verdict=model.Verdict(code=model.Code.UNSCHEDULABLE), job=JOB)
+        self.left = {model.ClassId(f"class-{n}"): waits for n in range(number)}
+        self.computed = 0
+
+    def diagnosis(self, class_id: model.ClassId) -> model.Diagnosis:
+        self.computed += 1
+        return found(name=class_id)
+
+
+@pytest.mark.parametrize(("classes", "refresh_s"), [(1, 1.0), (100, 1.0), (600, 6.0)])
+def test_diagnoses_are_computed_again_after_a_second_and_at_most_a_hundred_in_a_second(classes, refresh_s):
+    now_s, plan = [0.0], PlanOfClasses(classes)
+    pods = types.SimpleNamespace(holders=indexes.Holders())
+    diagnoses = reasons.Diagnoses(None, pods, None, lambda: now_s[0], nodes_can_come=False)
+    computed = []
+    for now_s[0] in (0.0, refresh_s - 0.01, refresh_s):
+        diagnoses.update(plan, set())
+        computed.append(plan.computed)
+    assert computed == [classes, classes, 2 * classes]
