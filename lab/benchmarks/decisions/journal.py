@@ -129,8 +129,7 @@ def _time(time_s: float | None) -> str:
 
 
 def _explanation(one: model.Diagnosis) -> str:
-    holders = ",".join(f"{holder.job or '-'}={holder.amount}" for holder in one.holders)
-    return f"{one.code} {one.count} {one.scarce or '-'} {one.asked} {one.largest} [{holders}] {one.message}"
+    return f"{one.code} {one.count} {one.scarce or '-'} {one.asked} {one.largest} {one.message}"
 
 
 @contextlib.contextmanager

@@ -10,7 +10,6 @@ from boathouse_policies.framework.cycle_state import Assignment, CycleState, Pen
 from boathouse_policies.framework.questions import Figure, Figures
 from boathouse_policies.framework.scheduling_profile import Profile
 
-_HOLDERS = 3
 RESERVED = model.Verdict(code=model.Code.JOB_ORDER, message="the nodes that fit are kept for jobs ahead")
 NOT_OFFERED = model.Verdict(code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle")
 UNSCHEDULABLE = model.Verdict(code=model.Code.UNSCHEDULABLE)
@@ -58,7 +57,6 @@ def explain(pending: PendingClass, profile: Profile, state: CycleState) -> model
         asked=0 if scarce is None else int(state.view.axis.vector(pending.ideal.resources)[scarce]),
         least=0 if scarce is None else int(pending.least[scarce]),
         largest=0 if scarce is None else int(state.view.layout.allocatable[scarce].max(initial=0)),
-        holders=() if scarce is None else _holders(scarce, state),
         figures=tuple([figure for plugin in profile.figures for figure in plugin.of_pending(pending, state)]),
     )
 
@@ -98,16 +96,6 @@ def _scarce(pending: PendingClass, state: CycleState, code: model.Code) -> int |
         return None
     use = 1.0 - state.free.sum(axis=1)[rows] * layout.inverse_totals[rows]
     return int(min(zip(-lacking, -use, rows, strict=True))[2])
-
-
-def _holders(row: int, state: CycleState) -> tuple[model.Holder, ...]:
-    usage = {job: state.job_usage(job) for job in state.view.by_job.keys() | state.jobs.keys()}
-    amounts = {job: held[row] for job, held in usage.items() if row < len(held)}
-    held = [model.Holder(job=job, amount=amount) for job, amount in amounts.items() if amount > 0]
-    foreign_amount = int(state.view.layout.totals[row] - state.free[row].sum()) - sum(amounts.values())
-    if foreign_amount > 0:
-        held.append(model.Holder(job=None, amount=foreign_amount))
-    return tuple(sorted(held, key=lambda holder: (-holder.amount, holder.job or ""))[:_HOLDERS])
 
 
 class ReservationAge(Figures):

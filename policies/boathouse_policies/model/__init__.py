@@ -6,7 +6,6 @@ from boathouse_policies.model.decisions import (
     Create,
     Decision,
     Diagnosis,
-    Holder,
     Placement,
     Refusal,
     Reservation,

@@ -40,14 +40,6 @@ class Refusal:
 
 
 @value(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """Who holds what is scarce. `job` is None for pods that belong to no job of ours."""
-
-    job: JobId | None
-    amount: int
-
-
-@value(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """Why the tasks of a class wait."""
 
@@ -62,7 +54,6 @@ class Diagnosis:
     asked: int = 0  # how much of `scarce` one task asks for, in base units
     least: int = 0  # the least of it with which a task may start
     largest: int = 0  # the most of `scarce` that a node has when it is empty
-    holders: tuple[Holder, ...] = ()  # the largest holders of `scarce`, largest first, at most three
     figures: tuple[tuple[str, float], ...] = ()  # what the policies computed of it, by name
 
 
