@@ -206,10 +206,12 @@ class Holders:
     def __init__(self) -> None:
         self._owners: dict[str, dict[str, Amounts]] = {}
         self._totals: dict[str, Amounts] = {}  # by namespace, and of all
+        self._largest: dict[tuple[str, str], list[tuple[str, int]]] = {}  # until a sum changes
 
     def add(self, namespace: str, owner: str, resources: model.Resources, sign: int) -> None:
         """Add what one pod of an owner holds, or with the sign -1 take it away."""
         held, owners = resources.by_name, self._owners.setdefault(namespace, {})
+        self._largest.clear()
         for sums, key in ((owners, owner), (self._totals, namespace), (self._totals, _ALL)):
             total = sums.setdefault(key, {})
             for name, amount in held.items():
@@ -219,9 +221,11 @@ class Holders:
         if not owners:
             del self._owners[namespace]
 
-    def top(self, resource: str, namespace: str, count: int = 3) -> Held:
-        """Return the largest holders of a resource in a namespace, and what all others hold."""
-        held = ((owner, theirs.get(resource, 0)) for owner, theirs in self._owners.get(namespace, {}).items())
-        largest = heapq.nsmallest(count, held, key=lambda pair: (-pair[1], pair[0]))
+    def top(self, resource: str, namespace: str) -> Held:
+        """Return the three largest holders of a resource in a namespace, and what all others hold."""
+        if (largest := self._largest.get((resource, namespace))) is None:
+            held = ((owner, theirs.get(resource, 0)) for owner, theirs in self._owners.get(namespace, {}).items())
+            largest = heapq.nsmallest(3, held, key=lambda pair: (-pair[1], pair[0]))
+            self._largest[resource, namespace] = largest
         here, everywhere = (self._totals.get(key, {}).get(resource, 0) for key in (namespace, _ALL))
         return Held(named=tuple(pair for pair in largest if pair[1] > 0), elsewhere=everywhere - here)
