@@ -47,8 +47,8 @@ class Config:
     recheck_s: float = 5.0
     """A class that interference keeps out everywhere is retried after so long, events aside (ours)."""
     longest_wait_s: float = 300.0
-    """After so long it goes where it is slowed down least, so that nothing starves beside what never ends or leaves
-    no slot idle (ours)."""
+    """After so long its tasks go where they are slowed down least, until a host accepts one again, so that nothing
+    starves beside what never ends or leaves no slot idle (ours)."""
     programs_kept: int = 256
     """Programs whose demand is remembered; the one unused for longest of the namespace with the most is forgotten
     (ours)."""

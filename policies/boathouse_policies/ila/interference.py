@@ -79,7 +79,10 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         if pending.task_class.stage not in STAGES or self.config.threshold is None:
             return False
         known = self.profiles.get(pending.task_class.id)
-        return known is None or pending.state.view.now_s - known.refused_s < self.config.longest_wait_s
+        return known is None or not self._is_overdue(known, pending.state.view.now_s)
+
+    def _is_overdue(self, known: ClassProfile, now_s: float) -> bool:
+        return now_s - known.refused_s >= self.config.longest_wait_s
 
     def key(self, pending: PendingClass) -> Hashable:
         """Return the demand and the model."""
@@ -129,14 +132,15 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self._reached.clear()
         self.accepted.clear()
 
-    def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+    def placed(self, assignment: Assignment, state: CycleState) -> None:
         """Count a placed task in the predictions for the rest of the cycle."""
         task_class, node = assignment.pending.task_class, assignment.node
-        known = self.profiles.get(task_class.id)
-        if known is not None:
-            known.refused_s = math.inf
-        slowdowns, task = self.slowdowns, assignment.pick.task.id
+        known, slowdowns, task = self.profiles.get(task_class.id), self.slowdowns, assignment.pick.task.id
         accepted = slowdowns.place(node, self._judged(assignment.pending), is_judged=task_class.stage in STAGES)
+        is_refused = accepted is not None and accepted[0] > accepted[1]
+        # An overdue class goes on until a host accepts it: else each of its tasks would wait for as long as the first.
+        if known is not None and not (is_refused and self._is_overdue(known, state.view.now_s)):
+            known.refused_s = math.inf
         if accepted is not None:
             best = self._best(task_class.id)
             standing = () if best is None else (("slowdownModel", float(best[0])), ("slowdownError", best[1]))

@@ -65,12 +65,37 @@ def test_the_error_widens_the_threshold_only_so_far():
     assert len(core.nodes_of(shell.cycle())) == 1
 
 
-def test_nobody_waits_for_ever_beside_what_never_ends():
+def never_accepting(count: int) -> tuple[IlaShell, list[model.Placement]]:
+    """Return a shell in which tasks slow one another down, and the one that runs; the others are overdue at 300 s."""
     shell = IlaShell(hosts(1), ila.static(1), model_=constant(3.0))
-    shell.submit(count=2, **COMPUTES)
-    assert len(core.nodes_of(shell.cycle(0.0))) == 1
+    shell.submit(count=count, **COMPUTES)
+    running = core.placements(shell.cycle(0.0))
+    assert len(running) == 1
     assert core.nodes_of(shell.cycle(295.0)) == []
+    return shell, running
+
+
+def test_nobody_waits_for_ever_beside_what_never_ends():
+    shell, _ = never_accepting(count=2)
     assert len(core.nodes_of(shell.cycle(300.0))) == 1
+
+
+def test_after_the_longest_wait_one_task_follows_the_other():
+    shell, _ = never_accepting(count=6)
+    placed = core.placements(shell.cycle(300.0))
+    assert len(placed) == 3
+    shell.finish(placed[0])
+    assert len(core.nodes_of(shell.cycle(301.0))) == 1
+
+
+def test_who_waited_for_too_long_waits_anew_once_a_host_has_accepted_a_task():
+    shell, running = never_accepting(count=9)
+    for placed in (*running, *core.placements(shell.cycle(300.0))):
+        shell.finish(placed)
+    again = core.placements(shell.cycle(301.0))
+    assert len(again) == 4
+    shell.finish(again[0])
+    assert core.nodes_of(shell.cycle(302.0)) == []
 
 
 @pytest.mark.parametrize(("threshold", "placed"), [(1.0, 1), (2.0, 3), (None, 4)])
