@@ -42,7 +42,9 @@ def settings() -> kopf.OperatorSettings:
     result.networking.request_timeout = 30
     result.networking.error_backoffs = (1, 2, 3, 5, 8)
     result.networking.enforce_retry_after = True
-    result.queueing.worker_limit = 50
+    # A worker takes one object, and waits for more of its events before it takes another. With Kopf's 5 s, a tenant's
+    # many new objects would keep those of others waiting: 50 workers would take 10 objects a second.
+    result.queueing.worker_limit, result.queueing.idle_timeout = 50, 0.05
     result.queueing.exit_timeout = 5
     result.posting.enabled = False
     result.scanning.disabled = True
