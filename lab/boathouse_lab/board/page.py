@@ -48,7 +48,8 @@ def tables(cells: Sequence[Cell]) -> str:
         fair = by_cell[row.name, columns.FAIR]
         ratios = [_of(by_cell.get((row.name, name)), "mean") for name in names]
         lines.append(f"| {row.title} (`{row.name}`) | {fair.mean_s:.1f} s | {' | '.join(ratios)} |")
-    lines += ["", *_by_measure(by_cell, picked)]
+    if any((row.name, columns.BOATHOUSE) in by_cell for row in picked):
+        lines += ["", *_by_measure(by_cell, picked)]
     compared = [name for name in names if name.startswith("without ") or name == columns.NEAR_OPTIMAL]
     lines += ["", *_by_part(by_cell, picked, compared)] if compared else []
     return "\n".join(lines)
@@ -116,21 +117,26 @@ def written(page: str, cells: Sequence[Cell], source: str) -> str:
 
 
 def picture(cells: Sequence[Cell]) -> figures.Figure:
-    """Return the picture: by row, means over fair of kube-scheduler's order, boathouse, and near-optimal."""
+    """Return the picture: by row, means over fair of kube-scheduler's order, boathouse, and near-optimal.
+
+    A board that has none of them shows all of its columns.
+    """
     by_cell = {(cell.row, cell.column): cell.over_fair["mean"] for cell in shown(cells)}
     names = [row.name for row in rows.ROWS if (row.name, columns.FAIR) in by_cell]
+    found = {column for _, column in by_cell} - {columns.FAIR}
+    drawn = [name for name in _SHOWN if name in found] or [name for name in columns.BY_NAME if name in found]
     groups = [names[at : at + _IN_A_PANEL] for at in range(0, len(names), _IN_A_PANEL)]
     return figures.Figure(
         name="The board",
         title="Mean job time over that of fair",
-        panels=tuple(_panel(group, by_cell) for group in groups),
+        panels=tuple(_panel(group, drawn, by_cell) for group in groups),
         paper_shape="No paper's.",
         our_shape="Below 1: faster than fair.",
     )
 
 
-def _panel(names: Sequence[str], by_cell: Mapping[tuple[str, str], Ratio]) -> figures.Panel:
-    bars = tuple(_bars(column, [by_cell.get((name, column)) for name in names]) for column in _SHOWN)
+def _panel(names: Sequence[str], drawn: Sequence[str], by_cell: Mapping[tuple[str, str], Ratio]) -> figures.Panel:
+    bars = tuple(_bars(column, [by_cell.get((name, column)) for name in names]) for column in drawn)
     highest = max(value for column_bars in bars for value in (*column_bars.values, 1.0) if value is not None)
     return figures.Panel(
         title="",

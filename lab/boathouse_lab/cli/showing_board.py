@@ -47,4 +47,5 @@ def _write(page: Path, cells: tuple[Cell, ...], source: str) -> None:
 def _source(plan: Plan) -> str:
     seeds = ", ".join(map(str, plan.seeds))
     size = f"{len(plan.rows)} workloads, {len(plan.columns)} columns"
-    return f"`boathouse board`, {size}, {plan.worlds} worlds of each of the seeds {seeds}"
+    worlds = "1 world" if plan.worlds == 1 else f"{plan.worlds} worlds"
+    return f"`boathouse board`, {size}, {worlds} of each of the seeds {seeds}"

@@ -74,3 +74,10 @@ def test_the_picture_has_a_bar_for_each_row_that_was_run():
     (panel,) = page.picture(found).panels
     assert panel.categories == ("mix-0.9",)
     assert (0.8,) in [tuple(mark.values) for mark in panel.marks if hasattr(mark, "values")]
+
+
+def test_a_board_of_one_paper_has_its_column_in_table_and_picture_and_nothing_of_boathouse():
+    found = summary.cells(runs("fair", 10.0) | runs("fspy", 9.0))
+    assert "boathouse" not in page.tables(found)
+    (panel,) = page.picture(found).panels
+    assert [mark.label for mark in panel.marks] == ["fspy", "fair"]
