@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BEGIN: Final = "<!-- board -->\n"
 END: Final = "<!-- /board -->"
-_SHOWN: Final = (columns.KUBE_SCHEDULER, columns.BOATHOUSE, columns.NEAR_OPTIMAL)
+_SHOWN: Final[tuple[str, ...]] = (columns.KUBE_SCHEDULER, columns.BOATHOUSE, columns.NEAR_OPTIMAL)
 _IN_A_PANEL: Final = 4
 _ABOVE: Final = 1.2
 """Intervals of few seeds reach far above all means, and end at the picture's edge."""
