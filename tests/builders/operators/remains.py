@@ -30,6 +30,7 @@ BOUNDED = {
     "boathouse_policies.fspy.virtual.Worlds._worlds": 2048,
     "boathouse_policies.fspy.virtual.Worlds.jobs": 2048,
     "boathouse_policies.framework.eligibility.Eligibilities._last": 1024,
+    "boathouse_policies.framework.ledger.Ledger._touched": 1,  # the pod of the census, until the next cycle
     "boathouse_policies.framework.queue.sorted_classes.SortedClasses": 16,  # each policy has that of its last cycle
     "boathouse_policies.ikayak.remaining.Bank._means": 256,
     "boathouse_policies.ikayak.remaining.Bank._models": 32,

@@ -131,18 +131,22 @@ async def test_a_refresh_writes_nothing_where_nothing_was_changed(published_bund
     assert server.writes == before
 
 
-async def test_a_namespace_whose_last_job_goes_during_a_refresh_is_not_refreshed_again(published_bundle, monkeypatch):
+@pytest.mark.parametrize("request_", ["get", "patch"])
+async def test_a_namespace_whose_last_job_goes_during_a_refresh_is_not_refreshed_again(
+    published_bundle, monkeypatch, request_
+):
     server, subject = published_bundle
-    read = server.get
+    send = getattr(server, request_)
 
-    async def get_while_the_job_goes(resource, name, namespace):
-        subject.forget(namespace)
-        return await read(resource, name, namespace)
+    async def send_while_the_job_goes(resource, name, *rest, **options):
+        subject.forget("demo")
+        return await send(resource, name, *rest, **options)
 
+    server.data["demo"] = {names.PROGRESS_CA_KEY: "forged"}
     with monkeypatch.context() as context:
-        context.setattr(server, "get", get_while_the_job_goes)
+        context.setattr(server, request_, send_while_the_job_goes)
         await subject.refresh()
-    del server.data["demo"]
+    server.data.pop("demo", None)
     await subject.refresh()
     assert server.bundle("demo") is None
 

@@ -157,7 +157,7 @@ class Bundles:
     def __init__(self, api: client.ApiClient, *, namespace: str, replica: str, now: Callable[[], dt.datetime]) -> None:
         self._api, self._namespace, self._replica, self._now = api, namespace, replica, now
         self._pem = self._bundle = ""
-        self._published: dict[str, str] = {}
+        self._published: dict[str, str] = {}  # by namespace; "" while it is published for the first time
         self._publishing = asyncio.Lock()  # of two concurrent writes to a namespace, the older bundle might arrive last
 
     async def add(self, pem: str) -> None:
@@ -181,7 +181,7 @@ class Bundles:
     async def refresh(self) -> None:
         """Read the replicas' authorities, and update the namespaces with jobs. Errors of a namespace are logged."""
         await self._read()
-        for namespace in list(self._published):
+        for namespace in [namespace for namespace, bundle in self._published.items() if bundle]:
             try:
                 await self._restore(namespace)
             except Exception as error:  # noqa: BLE001 - an error of one namespace must not affect the others
@@ -195,6 +195,7 @@ class Bundles:
             return
         async with self._publishing:
             if self._published.get(namespace) != self._bundle:
+                self._published.setdefault(namespace, "")
                 await self._publish(namespace)
 
     async def _read(self) -> None:
@@ -236,7 +237,8 @@ class Bundles:
             await self._api.delete(CONFIG_MAPS, _NAME, namespace)
             await apply()
         failpoints.hit("after-progress.ca")
-        self._published[namespace] = bundle
+        if namespace in self._published:  # else its last job went meanwhile
+            self._published[namespace] = bundle
 
     def forget(self, namespace: str) -> None:
         """Publish the bundle again when it is needed next, because the namespace may have been recreated."""
