@@ -124,7 +124,7 @@ def rendered() -> list[dict[str, Any]]:
         *(tools.ensure(["helm"])["helm"], "template", install.RELEASE, install.CHART),
         *("--namespace", install.NAMESPACE, "--skip-tests"),
     )
-    return [one for one in yaml.safe_load_all(text) if one]
+    return [one for one in yaml.load_all(text, yaml.CSafeLoader) if one]
 
 
 def _name(resource: str, group: str) -> str:

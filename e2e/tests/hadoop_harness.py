@@ -25,6 +25,8 @@ SMALL: dict[str, Any] = {
     "core": {"count": CORES, "resources": {"cpu": "750m", "memory": "1280Mi"}, "volume": {"size": "1Gi"}},
     "transient": {"resources": {"cpu": "400m", "memory": "768Mi"}, "scratch": "1Gi"},
     "hdfs": {"replication": 2, "blockSize": "1Mi"},
+    # These JVMs live for minutes: better code would not pay for its compilation.
+    "env": [{"name": "JAVA_TOOL_OPTIONS", "value": "-XX:TieredStopAtLevel=1"}],
     "mapreduce": {
         "settings": {
             "mapreduce.map.memory.mb": str(MAP_MB),

@@ -36,7 +36,7 @@ class Manifests:
     """What helm rendered."""
 
     def __init__(self, text: str) -> None:
-        self._all: list[Manifest] = [manifest for manifest in yaml.safe_load_all(text) if manifest]
+        self._all: list[Manifest] = [manifest for manifest in yaml.load_all(text, yaml.CSafeLoader) if manifest]
 
     def __iter__(self) -> Iterator[Manifest]:
         return iter(self._all)

@@ -12,7 +12,7 @@ EVERYTHING = str(Path(__file__).resolve().parents[3] / "charts/boathouse/ci/name
 SPREAD = {"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
 
 
-class UniqueKeys(yaml.SafeLoader):
+class UniqueKeys(yaml.CSafeLoader):
     """Reads YAML as the safe loader does, and refuses a mapping with a key twice."""
 
     def construct_mapping(self, node, deep=False):
