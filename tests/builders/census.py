@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import functools
 import gc
-import inspect
+import itertools
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,9 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    _Variable = tuple[str, str, Any]
+    """Its owner, its name and its value."""
 
 OWN = ("boathouse", "boathouse_policies", "boathouse_task")
 """Packages that are counted in tests."""
@@ -36,14 +39,8 @@ def take(packages: tuple[str, ...] = OWN) -> dict[str, int]:
     gc.collect()
     counts: collections.Counter[str] = collections.Counter()
     counted: set[tuple[str, int]] = set()
-    for owner, name, value in _holders(packages):
+    for owner, name, value in itertools.chain(_globals(packages), _variables(packages, counts)):
         _count(counts, counted, f"{owner}.{name}", value)
-    for found in gc.get_objects():
-        if _is_of(packages, type(found)):
-            counts[_name(type(found))] += 1
-        elif isinstance(found, _LRU) and _is_of(packages, found.__wrapped__):
-            info = found.cache_info()
-            counts[f"{_name(found.__wrapped__)}()"] += info.currsize if info.maxsize is None else 0
     return dict(counts)
 
 
@@ -52,25 +49,33 @@ def growth(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, tup
     return {name: (before.get(name, 0), count) for name, count in after.items() if count > before.get(name, 0)}
 
 
-def _holders(packages: tuple[str, ...]) -> Iterator[tuple[str, str, Any]]:
-    """Yield the owner's name, the variable's name and the value of all variables of these packages."""
+def _globals(packages: tuple[str, ...]) -> Iterator[_Variable]:
     for module_name, module in list(sys.modules.items()):
         if module_name.partition(".")[0] in packages:
             found = ((name, value) for name, value in list(vars(module).items()) if not name.startswith("__"))
             yield from ((module_name, name, value) for name, value in found)
-    for instance in gc.get_objects():
-        if _is_of(packages, type(instance)):
-            yield from ((_name(type(instance)), name, value) for name, value in _attributes(instance))
-        elif isinstance(instance, types.FunctionType) and instance.__closure__ and _is_of(packages, instance):
-            yield from ((_name(instance), name, value) for name, value in _closure(instance))
-        elif (
-            inspect.iscoroutine(instance)
-            and instance.cr_frame is not None
-            and _is_frame_of(packages, instance.cr_frame)
-        ):
-            yield from (
-                (f"{instance.__qualname__}()", name, value) for name, value in instance.cr_frame.f_locals.items()
-            )
+
+
+def _variables(packages: tuple[str, ...], counts: collections.Counter[str]) -> Iterator[_Variable]:
+    """Count the instances of these packages' classes, and yield what they, functions and coroutines hold.
+
+    A process of tests has millions of objects and few types, so each type is asked once.
+    """
+    is_own = functools.cache(functools.partial(_is_of, packages))
+    for found in gc.get_objects():
+        cls = type(found)
+        if is_own(cls):
+            counts[_name(cls)] += 1
+            yield from ((_name(cls), name, value) for name, value in _attributes(found))
+        elif cls is types.FunctionType:
+            if found.__closure__ and _is_of(packages, found):
+                yield from ((_name(found), name, value) for name, value in _closure(found))
+        elif cls is types.CoroutineType:
+            if found.cr_frame is not None and _is_frame_of(packages, found.cr_frame):
+                yield from ((f"{found.__qualname__}()", name, value) for name, value in found.cr_frame.f_locals.items())
+        elif cls is _LRU and _is_of(packages, found.__wrapped__):
+            info = found.cache_info()
+            counts[f"{_name(found.__wrapped__)}()"] += info.currsize if info.maxsize is None else 0
 
 
 def _closure(function: types.FunctionType) -> Iterator[tuple[str, Any]]:

@@ -22,7 +22,10 @@ NAMESPACES = 6
 
 
 async def rest(crowd, before):
-    """Return the leaks once what is in flight has ended. Each pod has a cycle, which replaces what the last used."""
+    """Return the leaks once what is in flight has ended. Each pod has a cycle, which replaces what the last used.
+
+    A census takes a second, so the next pod comes soon.
+    """
     found = {}
 
     def has_none():
@@ -30,10 +33,10 @@ async def rest(crowd, before):
         found = remains.leaks(before, census.take())
         return not found
 
-    for _ in range(5):
+    for _ in range(10):
         await crowd.one_pod()
         with contextlib.suppress(AssertionError):  # the operator has not seen yet that the pod is gone
-            await waiting.eventually(has_none, turns=20)
+            await waiting.eventually(has_none, turns=3)
             break
     return found
 
