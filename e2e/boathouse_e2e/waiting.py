@@ -15,17 +15,28 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_SOON_S, _SELDOM_S, _SHARE = 0.1, 1.0, 0.05
+"""Between questions: the shortest and the longest time, and a share of the time that has passed."""
 
-def until(look: Callable[[], T | None], what: str, *, within_s: float, every_s: float = 0.1) -> T:
+
+def until(look: Callable[[], T | None], what: str, *, within_s: float, every_s: float | None = None) -> T:
     """Ask again until the answer is true, and return it.
+
+    Args:
+        look: Asks.
+        what: What is waited for.
+        within_s: How long.
+        every_s: For what is true for a moment only. Default: soon at first, and after a while seldom, since who asks
+            takes the CPU from what is waited for.
 
     Raises:
         AssertionError: It was not in time; says what the last answer was.
     """
-    deadline_s = time.monotonic() + within_s
+    began_s = time.monotonic()
     while not (found := look()):
-        _check(found, what, deadline_s, within_s)
-        time.sleep(every_s)
+        _check(found, what, began_s + within_s, within_s)
+        waited_s = time.monotonic() - began_s
+        time.sleep(every_s or min(_SELDOM_S, max(_SOON_S, waited_s * _SHARE)))
     return found
 
 

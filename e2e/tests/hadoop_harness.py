@@ -97,7 +97,7 @@ class Clusters:
             is_whole = not found.status.core.pending and not found.status.transient.pending
             return found if found.phase == "Ready" and is_whole else None
 
-        return harness.until(is_ready, f"mrcluster/{name} is ready", timeout_s=TIMEOUT_S, every_s=0.5)
+        return harness.until(is_ready, f"mrcluster/{name} is ready", timeout_s=TIMEOUT_S)
 
     def until_transient(self, name: str, count: int) -> mrclusters.MRCluster:
         """Wait until a cluster has so many transient nodes, and none that leaves."""
@@ -107,7 +107,7 @@ class Clusters:
             sizes = found.status.transient
             return found if sizes.ready == sizes.wanted == count and not found.status.leaving else None
 
-        return harness.until(has, f"mrcluster/{name} has {count} transient nodes", timeout_s=TIMEOUT_S, every_s=0.5)
+        return harness.until(has, f"mrcluster/{name} has {count} transient nodes", timeout_s=TIMEOUT_S)
 
     def pods(self, name: str) -> dict[str, model.Raw]:
         """The pods of a cluster by host."""
@@ -147,7 +147,7 @@ class Clusters:
                 return None
             return dict(json.loads(found)["job"])
 
-        return harness.until(record, f"the history has {path}", every_s=1)
+        return harness.until(record, f"the history has {path}")
 
     def _pod_names(self, name: str) -> Mapping[str, str]:
         return {host: pod["metadata"]["name"] for host, pod in self.pods(name).items()}
@@ -184,7 +184,7 @@ class Clusters:
             found = self.place.look(name)
             return found if found.maps.total else None
 
-        return harness.until(begun, f"mrjob/{name} runs", timeout_s=TIMEOUT_S, every_s=0.5)
+        return harness.until(begun, f"mrjob/{name} runs", timeout_s=TIMEOUT_S)
 
     def succeed(self, name: str) -> mrjobs.MRJob:
         """Wait until a job ends, and be sure that it succeeded."""

@@ -1,6 +1,7 @@
 """What the end-to-end tests say about jobs: builders, running them, and looking at what happened."""
 
 import dataclasses
+import functools
 import pathlib
 import re
 import sysconfig
@@ -71,7 +72,7 @@ class Place:
     store: S3Store
     namespace: str
 
-    @property
+    @functools.cached_property
     def gateway(self) -> gateway.Gateway:
         """Reads the namespace, as the command line does."""
         return gateway.Gateway.connect(
@@ -179,6 +180,6 @@ def script(name: str) -> dict[str, Any]:
     return {"name": name, "configMapKeyRef": {"name": "scripts", "key": name}}
 
 
-def until(look: Callable[[], T | None], what: str, *, timeout_s: float = TIMEOUT_S, every_s: float = 0.1) -> T:
+def until(look: Callable[[], T | None], what: str, *, timeout_s: float = TIMEOUT_S, every_s: float | None = None) -> T:
     """Ask again until the answer is true; fail when the time is up."""
     return waiting.until(look, what, within_s=timeout_s, every_s=every_s)

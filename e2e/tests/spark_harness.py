@@ -115,7 +115,7 @@ class Applications:
             found = self.look(name)
             return found if found.finished else None
 
-        return harness.until(ended, f"sparkapp/{name} ends", timeout_s=TIMEOUT_S, every_s=1)
+        return harness.until(ended, f"sparkapp/{name} ends", timeout_s=TIMEOUT_S)
 
     def succeed(self, name: str) -> sparkapps.SparkApp:
         """Wait until an application ends, and be sure that it succeeded."""
@@ -138,7 +138,5 @@ class Applications:
 
     def until_running(self, name: str, role: str) -> model.Raw:
         """Wait for a pod of a role."""
-        found = harness.until(
-            lambda: self.running(name, role), f"{role} of {name} runs", timeout_s=TIMEOUT_S, every_s=0.5
-        )
+        found = harness.until(lambda: self.running(name, role), f"{role} of {name} runs", timeout_s=TIMEOUT_S)
         return found[0]

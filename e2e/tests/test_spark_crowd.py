@@ -82,7 +82,7 @@ def test_four_applications_and_two_mrjobs_on_a_third_of_the_room_all_end(apps: A
     text = harness.text(MAPS * 1_000_000)
     with faults.recording(place.cluster) as recording:
         start(apps, pod_size(place.cluster))
-        said = harness.until(lambda: pending(apps), "an application is pending", every_s=0.5)
+        said = harness.until(lambda: pending(apps), "an application is pending")
         for name in JOBS:
             place.succeed(name, timeout_s=spark_harness.TIMEOUT_S)
             assert harness.pairs(place.parts(name)) == harness.counted(text)

@@ -29,7 +29,7 @@ def succeed(place: harness.Place, application: sparkdriver.Application) -> str:
         now = str(cluster.get("pod", *pod)["status"]["phase"])
         return now if now in {"Succeeded", "Failed"} else None
 
-    ended = waiting.until(phase, f"{application.name} ends", within_s=spark_harness.TIMEOUT_S, every_s=1)
+    ended = waiting.until(phase, f"{application.name} ends", within_s=spark_harness.TIMEOUT_S)
     log = cluster.run("logs", *pod)
     assert ended == "Succeeded", log[-5000:]
     assert "forbidden" not in log

@@ -74,7 +74,6 @@ def test_executors_of_a_node_that_is_switched_off_are_replaced_on_another(
         lambda: len(apps.running("moved", model.EXECUTOR)) == 2,
         "both executors run",
         timeout_s=spark_harness.TIMEOUT_S,
-        every_s=0.5,
     )
     assert {pod["spec"]["nodeName"] for pod in apps.running("moved", model.EXECUTOR)} == {lost}
     provider.switch_off(cluster.name, lost)

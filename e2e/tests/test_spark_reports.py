@@ -46,7 +46,7 @@ def until_reported(apps: Applications, name: str) -> None:
         status = apps.raw(name)["status"]
         return (status.get("tasks") or {}).get("total") == TASKS
 
-    harness.until(reported, f"the tasks of {name} are in the status", timeout_s=spark_harness.TIMEOUT_S, every_s=0.5)
+    harness.until(reported, f"the tasks of {name} are in the status", timeout_s=spark_harness.TIMEOUT_S)
 
 
 def explained(apps: Applications, name: str) -> str:
@@ -83,7 +83,6 @@ def test_a_running_application_is_shown_as_it_is_and_what_its_program_overrides_
         lambda: apps.look("own-way").condition(ConditionType.CONFIG_OVERRIDDEN),
         "the application says what its program overrides",
         timeout_s=spark_harness.TIMEOUT_S,
-        every_s=0.5,
     )
     assert (condition.status, condition.reason) == ("True", "PropertiesChangedInProgram")
     assert "the program sets spark.executor.memory itself" in explained(apps, "own-way")

@@ -68,7 +68,7 @@ def test_an_executor_that_is_killed_is_replaced_and_a_driver_that_is_killed_star
             pod["metadata"]["uid"] for pod in apps.running("killed", model.EXECUTOR)
         } and bool(apps.running("killed", model.EXECUTOR))
 
-    harness.until(replaced, "the executor is replaced", timeout_s=spark_harness.TIMEOUT_S, every_s=0.5)
+    harness.until(replaced, "the executor is replaced", timeout_s=spark_harness.TIMEOUT_S)
     kill(apps, apps.until_running("killed", model.DRIVER))
     app = apps.succeed("killed")
     assert total(apps, "killed") == EXPECTED
@@ -96,7 +96,7 @@ def test_dynamic_allocation_grows_with_the_tasks_and_shrinks_without_them(apps: 
 
     within_s = spark_harness.TIMEOUT_S
     harness.until(lambda: executors() == 3, "three executors run", timeout_s=within_s, every_s=0.5)
-    harness.until(lambda: executors() == 1, "one executor is left", timeout_s=within_s, every_s=0.5)
+    harness.until(lambda: executors() == 1, "one executor is left", timeout_s=within_s)
     assert not apps.look("elastic").finished
     apps.succeed("elastic")
     assert total(apps, "elastic") == EXPECTED

@@ -14,7 +14,7 @@ SLOTS = 2 * CORES
 def test_three_core_nodes_come_up_on_nodes_of_their_own(hadoop: Clusters) -> None:
     hadoop.start("lake")
     cluster = hadoop.ready("lake")
-    harness.until(lambda: hadoop.look("lake").status.slots == SLOTS, "all NodeManagers are registered", every_s=1)
+    harness.until(lambda: hadoop.look("lake").status.slots == SLOTS, "all NodeManagers are registered")
     print(hadoop_times.measured(hadoop, "lake"))
     pods = hadoop.pods("lake")
     assert sorted(pods) == ["c0", "c1", "c2", "master"]

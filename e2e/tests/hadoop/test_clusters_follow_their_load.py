@@ -66,7 +66,6 @@ def test_a_cluster_grows_under_load_and_shrinks_again_without_a_lost_attempt(had
             lambda: hadoop.look("lake").status.transient.ready >= 2,
             "the cluster grows",
             timeout_s=hadoop_harness.TIMEOUT_S,
-            every_s=0.5,
         )
         print(hadoop.look("lake").status.size)
         job = hadoop.succeed("slow")
@@ -112,7 +111,7 @@ def test_two_clusters_share_the_room_for_transient_nodes_by_their_weights(hadoop
         heavy, light = hadoop.look("heavy"), hadoop.look("light")
         return (heavy, light) if has_settled(heavy) and has_settled(light) else None
 
-    heavy, light = harness.until(settled, "both have grown", timeout_s=hadoop_harness.TIMEOUT_S, every_s=1)
+    heavy, light = harness.until(settled, "both have grown", timeout_s=hadoop_harness.TIMEOUT_S)
     print(heavy.status, light.status, sep="\n")
     total = heavy.status.transient.wanted + light.status.transient.wanted
     assert total >= 3

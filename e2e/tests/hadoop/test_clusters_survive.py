@@ -24,7 +24,7 @@ def until_whole(clusters: Clusters, name: str) -> None:
         return healthy and figures["liveDataNodes"] == CORES
 
     clusters.ready(name)
-    harness.until(whole, f"mrcluster/{name} has all replicas", timeout_s=hadoop_harness.TIMEOUT_S, every_s=1)
+    harness.until(whole, f"mrcluster/{name} has all replicas", timeout_s=hadoop_harness.TIMEOUT_S)
 
 
 @pytest.mark.parametrize(

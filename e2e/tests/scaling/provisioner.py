@@ -54,7 +54,7 @@ class Provisioner:
 
     def until_empty(self) -> None:
         """Wait until no node is left, and remove each that no pod is on, or would be put on."""
-        harness.until(lambda: not self._with_pods(), "no worker is left", every_s=1)
+        harness.until(lambda: not self._with_pods(), "no worker is left")
 
     def _with_pods(self) -> set[str]:
         workers = self.workers()
